@@ -1,6 +1,6 @@
-//! The desk of an instance: the accept plane as the shipped agent arranges it. The documents in
-//! force and the footprints of renders are memory, lost with the process; everything else is asked
-//! of the shipped accept plane.
+//! The accept plane of an instance, arranged as in the shipped agent. The documents in force and
+//! the footprints of renders are memory, which is lost with the process; the shipped accept plane
+//! does everything else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,21 +18,22 @@ use setpoint_store::{MemoryTree, StorePath, Tree};
 use crate::recall::Recall;
 use crate::repository::{CONTROL_FOLDER, Things, root};
 
-/// What an instance remembers of the accept plane.
+/// The memory of an instance about the accept plane.
 #[derive(Debug, Default)]
 pub(crate) struct AcceptPlane {
     documents: Arc<ControlDocuments>,
-    /// The bundle they are of.
+    /// The bundle that contains the documents.
     of: Option<Digest>,
     identities: BTreeMap<TargetName, TargetIdentity>,
-    /// What the last renders of an app were made from, by the bundle they gave.
+    /// The footprints of an app's last renders, by the resulting bundle.
     footprints: BTreeMap<AppId, BTreeMap<Digest, Footprint>>,
 }
 
-/// What came of a candidate.
+/// The result of a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Candidate {
-    /// What a render without a footprint gives is told as well: it must be what was accepted.
+    /// A skipped render. `afresh` is the result of a full render, which must be the accepted
+    /// bundle.
     Unchanged {
         afresh: Option<Digest>,
     },
@@ -42,7 +43,7 @@ pub(crate) enum Candidate {
 }
 
 impl AcceptPlane {
-    /// These documents are in force.
+    /// Puts these documents into force.
     pub(crate) fn govern(
         &mut self,
         documents: Arc<ControlDocuments>,
@@ -53,13 +54,12 @@ impl AcceptPlane {
         self.identities = reached.iter().map(|(name, target)| (name.clone(), target.identity.clone())).collect();
     }
 
-    /// Whether the documents in force are those that an app is to be rendered by. The root app is
-    /// made from none.
+    /// Reports whether an app is to be rendered by the documents in force. The root app needs none.
     pub(crate) fn is_to_render(&self, app: &AppId, documents: Option<Digest>) -> bool {
         *app == root() || self.of == documents
     }
 
-    /// The store an app is made from.
+    /// Returns the store of an app.
     pub(crate) fn store_of(&self, app: &AppId) -> Option<StoreName> {
         self.documents.source(app)?.inputs.first().map(|input| input.store.clone())
     }
@@ -68,7 +68,8 @@ impl AcceptPlane {
         self.identities.get(&self.documents.source(app)?.target)
     }
 
-    /// Considers a version for an app; `accepted` is the bundle that a render may be skipped for.
+    /// Considers a version for an app. If `accepted` is the bundle that this version gives too, the
+    /// render may be skipped.
     pub(crate) fn candidate(
         &mut self,
         app: &AppId,

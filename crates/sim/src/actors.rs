@@ -1,5 +1,5 @@
-//! Those who are not the engine: authors who commit, people who order, strangers who meddle, rules
-//! that deny.
+//! The actors other than the engine: authors who commit, people who order, strangers who interfere,
+//! rules that deny.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::universe::settings;
 use crate::world::{Happening, World};
 
 impl World {
-    /// One of them does something, and another will before long.
+    /// Lets one of them act, and schedules the next act.
     pub(crate) fn act(&mut self) {
         if self.calm {
             return;
@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// What only operators do.
+    /// Makes a mistake that only operators can make.
     fn err_as_operator(&mut self, app: usize) {
         if self.strikes(Fault::BranchSetBack, "branch set back") {
             let store = self.universe.store_of(app);
@@ -113,8 +113,7 @@ impl World {
             let n = self.tape.pick("removed", declared.len().max(1) as u32) as usize;
             let Some(key) = declared.keys().nth(n).cloned() else { break };
             declared.remove(&key);
-            // Few objects are pruned in a run: those that somebody holds on to are drawn among
-            // them.
+            // Few objects are pruned in a run, so the ones with a finalizer are drawn among them.
             let target = self.universe.target_of(app);
             if self.is_cluster(target) && self.tape.happens("held by a finalizer", 300) {
                 self.finalize_on_cluster(target, &key, true);
@@ -139,7 +138,7 @@ impl World {
         }
     }
 
-    /// Someone edits or removes something, ours or not.
+    /// Edits or removes an object as a stranger, whether it is ours or not.
     fn meddle(&mut self, app: usize) {
         let (target, key) = (self.universe.target_of(app), self.any_key(app));
         if self.tape.happens("remove it", 350) {
@@ -155,8 +154,8 @@ impl World {
         self.hint(target);
     }
 
-    /// Someone puts objects of their own where we have or will have ours. A provider that hands out
-    /// ids has no such thing.
+    /// Replaces our present or future objects by a stranger's own. A target that assigns ids itself
+    /// has no such conflict.
     fn replace_objects(&mut self, app: usize) {
         let target = self.universe.target_of(app);
         if !self.universe.targets[target].options.idempotent_create {
@@ -204,7 +203,8 @@ impl World {
             0 => Order::Sync { allow_prune: self.tape.pick("allowed", 3) },
             1 => {
                 let minutes = u64::from(1 + self.tape.pick("suspend minutes", 20));
-                // An order names an instant of the writer's clock; here all clocks hear the same.
+                // An order contains an instant of the writer's clock; here all instances get the
+                // same.
                 let until = self.instances[0].clock(self.now) + Span::minutes(minutes);
                 Order::Suspend { until }
             }
@@ -220,7 +220,7 @@ impl World {
         self.give(app, order);
     }
 
-    /// A person extends a suspension in the very moment in which it ends.
+    /// Extends a suspension at the very moment at which it ends.
     fn extend_suspension(&mut self, app: usize) {
         let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
         let Some(until) = facts.and_then(|facts| facts.suspension.as_ref()).map(|suspension| suspension.until) else {
@@ -233,14 +233,14 @@ impl World {
         self.after(delay, Happening::Order { command: Box::new(command) });
     }
 
-    /// A person gives so long a reason that nobody can record it.
+    /// Gives an order with a reason that is too long to be recorded.
     pub(crate) fn give_too_long(&mut self, app: usize, order: Order) {
         let mut command = self.command(self.universe.apps[app].clone(), order);
         command.reason = format!("{} {}", command.reason, "x".repeat(600_000));
         self.order(&command);
     }
 
-    /// A person says that the store's head is right, whatever history says.
+    /// Returns a person's order that accepts the store's head, whatever its history.
     pub(crate) fn blessing(&mut self, app: usize) -> Order {
         self.blessing_of(self.universe.store_of(app))
     }
@@ -266,13 +266,13 @@ impl World {
         Command { id, app, by, reason: reason_of(id), order }
     }
 
-    /// Someone undoes what we do, as fast as we do it, for a while.
+    /// Lets a stranger undo our changes of an object immediately, for a while.
     fn fight(&mut self, app: usize) {
         let (target, key) = (self.universe.target_of(app), self.any_key(app));
         self.fights.push((target, key, self.now + 15 * 60_000));
     }
 
-    /// Everyone stops: the engine must now come to rest at what the stores declare.
+    /// Stops every actor: the engine must now come to rest at the state that the stores declare.
     pub(crate) fn make_peace(&mut self) {
         self.calm = true;
         self.fights.clear();
@@ -286,7 +286,7 @@ impl World {
             for key in self.universe.keys[app].clone() {
                 self.allow(target, &key);
                 if !self.adopts(app) && !self.is_ours(app, &key) {
-                    // What we may not take over, a person takes away.
+                    // A person removes an object that we may not take over.
                     self.remove(target, &key);
                 }
                 self.set_controlled(target, &key, false);
@@ -296,7 +296,7 @@ impl World {
         }
         self.mend_documents();
         self.open_windows();
-        // The last word of each author: something valid that no other app declares.
+        // The last commit of each author: something valid that no other app declares.
         for app in 0..self.universe.folders() {
             let own = self.universe.keys[app].len() - 2;
             let declared: Declared =
@@ -305,7 +305,7 @@ impl World {
         }
     }
 
-    /// Nothing waits for a window any more. Where there are documents, the mended ones say so.
+    /// Opens all windows. If there are documents, the corrected ones do that.
     fn open_windows(&mut self) {
         let has_windows = self.universe.controls.apps.values().any(|control| !control.closed.is_empty());
         if has_windows && !self.universe.rooted {
@@ -320,8 +320,8 @@ impl World {
         control.is_none_or(|control| control.rules.adopt)
     }
 
-    /// What an app left standing when it was taken down, and may not take over now that it is back,
-    /// a person takes away.
+    /// Removes, as a person, objects that a retired app left behind and may not take over after its
+    /// return.
     pub(crate) fn remove_what_was_let_go(&mut self) {
         for app in (0..self.universe.apps.len()).filter(|app| !self.adopts(*app)).collect::<Vec<_>>() {
             let target = self.universe.target_of(app);
@@ -337,9 +337,10 @@ impl World {
         }
     }
 
-    /// What cannot be changed and may not be made anew, was there before us, or is kept by a
-    /// quarantine that a slow clock prolongs, a person takes away. Not while the app is held at
-    /// something else, which would be made again.
+    /// Removes, as a person, objects with immutable differences that the engine may not replace:
+    /// the app does not allow it, the object was there before us, or a slow clock prolongs the
+    /// quarantine. Apps that are held at another bundle are left out, since they would recreate the
+    /// object.
     pub(crate) fn remove_what_cannot_be_changed(&mut self) {
         let installed = self.ledger.facts(&self.origin).installed_at;
         let over = installed.map(|installed| installed + settings().quarantine);
@@ -368,7 +369,7 @@ impl World {
         }
     }
 
-    /// What a person does about everything that waits for one.
+    /// Gives every order that an app may be waiting for.
     pub(crate) fn help_out(&mut self) {
         if self.universe.rooted {
             let blessing = self.blessing_of(0);
@@ -384,9 +385,9 @@ impl World {
         for intent in unsettled {
             let target = self.target_index(&intent.target);
             let app = self.app_index(&intent.app);
-            // On a cluster strangers may have written over the mark, or under our name, and after
-            // an old copy of the ledger was brought back the mark may be of an intent that is lost.
-            // What is under way is left alone.
+            // On a cluster a stranger may have overwritten the mark, or written under our name.
+            // After an old copy of the ledger was restored, the mark may be of a lost intent.
+            // Intents that are still in progress are left alone.
             let helpless = (self.is_cluster(target) || self.records_lost) && self.seen_open.contains(&intent.id);
             self.seen_open.insert(intent.id);
             if helpless || !self.universe.targets[target].options.marks {

@@ -1,5 +1,5 @@
-//! Authors of control documents, careful and careless, and those who try what they may not. They
-//! act only where there are documents.
+//! Authors of control documents: careful, careless and malicious ones. They act only in worlds with
+//! documents.
 
 use setpoint_core::name::AppId;
 
@@ -16,7 +16,7 @@ impl World {
         self.stores[0].change(self.now, change);
     }
 
-    /// An author changes control documents; often others mend them first.
+    /// Changes control documents; often they are corrected first.
     pub(crate) fn change_documents(&mut self, app: usize) {
         if self.tape.happens("mended before", 600) {
             self.mend_documents();
@@ -40,8 +40,8 @@ impl World {
         }
     }
 
-    /// The documents are as honest authors have them. What the first app was renamed to is taken
-    /// down: what it holds changes hands.
+    /// Restores the documents of honest authors. The app that the first one was renamed to is
+    /// retired, so its resources change hands.
     pub(crate) fn mend_documents(&mut self) {
         if !self.universe.rooted {
             return;
@@ -72,8 +72,8 @@ impl World {
         self.edit_documents(&format!("{flaw:?}"), |documents| documents.flaw = Some(flaw));
     }
 
-    /// A folder moves, and its document with it, or not: then it vanishes from where the document
-    /// says it is.
+    /// Moves a directory, with its document or without. Without it, the directory vanishes from the
+    /// path in the document.
     pub(crate) fn move_folder(&mut self, app: &AppId, with_document: bool) {
         let what = format!("moves the folder of {app}, its document with it: {with_document}");
         let n = self.app_index(app);
@@ -98,7 +98,8 @@ impl World {
         }
     }
 
-    /// Two apps of the first store exchange folders, and their documents say so, all in one commit.
+    /// Exchanges the directories of two apps of the first store, with their documents, in one
+    /// commit.
     pub(crate) fn swap_folders(&mut self) {
         let other = (1..self.universe.folders()).find(|n| self.universe.store_of(*n) == 0);
         let Some(other) = other else { return };
@@ -120,8 +121,7 @@ impl World {
         self.edit_documents(&what, |documents| drop(documents.apps.remove(app)));
     }
 
-    /// The first app takes another name; its old document is gone, or says that the app is taken
-    /// down.
+    /// Renames the first app; its old document is removed, or retires the app.
     pub(crate) fn rename(&mut self, retire: bool) {
         let (first, renamed) = (self.universe.apps[0].clone(), self.universe.apps[self.universe.folders()].clone());
         self.edit_documents(&format!("renames {first}, the old one retires: {retire}"), |documents| {
@@ -140,15 +140,14 @@ impl World {
         });
     }
 
-    /// Every app is taken down in one commit: the fleet's budget is all that is left to slow that
-    /// down.
+    /// Retires every app in one commit: then only the fleet's budget slows the deletes down.
     fn retire_all(&mut self) {
         self.edit_documents("retires all apps", |documents| {
             documents.apps.values_mut().for_each(|document| document.retire = true);
         });
     }
 
-    /// A key that two apps share moves from one to the other in one commit.
+    /// Moves a key that two apps share from one to the other in one commit.
     pub(crate) fn hand_over(&mut self) {
         let others: Vec<usize> = (0..self.universe.folders())
             .filter(|n| self.universe.store_of(*n) == 0 && self.universe.target_of(*n) == self.universe.target_of(0))

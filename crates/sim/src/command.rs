@@ -1,4 +1,4 @@
-//! `run`, `systematic`, `replay`: what the simulator can be asked to do, and how it answers.
+//! The commands of the simulator, `run`, `systematic` and `replay`, and their output.
 #![expect(clippy::print_stdout, reason = "this is a command line tool")]
 
 mod refused;
@@ -32,7 +32,7 @@ const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
 
 Ends with `seeds N ok`, `scenarios N, runs M ok` and `mutants M/M caught`; exit code 1 otherwise.";
 
-/// Below this many seeds it is no surprise that some fault or refusal was never seen.
+/// With fewer seeds than this it is no surprise that some fault or refusal never occurred.
 const ENOUGH_SEEDS: u64 = 2_000;
 
 pub(crate) fn main(arguments: &[String]) -> ExitCode {
@@ -62,7 +62,7 @@ fn exit_code(good: bool) -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What all seeds together found.
+/// The results of all seeds together.
 #[derive(Default)]
 struct Total {
     injected: Injected,
@@ -94,8 +94,7 @@ fn run(seeds: &Seeds) -> ExitCode {
     exit_code(good && systematic::answer(&systematic::Request::default()) && mutants(""))
 }
 
-/// Both cores take the next seed that nobody has taken; the total does not depend on who took
-/// which.
+/// Runs the seeds on both cores. The total does not depend on which core runs which seed.
 fn run_seeds(seeds: &Seeds) -> Total {
     let next = Mutex::new(seeds.all());
     let total = Mutex::new(Total::default());
@@ -138,7 +137,7 @@ fn print_faults(total: &Total) {
     }
 }
 
-/// Prints the first failure with its shrunk tape, and keeps the tape.
+/// Prints the first failure with its shrunk tape, and saves the tape.
 fn report_failure(total: &Total) -> bool {
     if let Some((seed, ground)) = total.nondeterministic {
         println!("seed {seed} on {ground} differs from itself: something in it is not deterministic");
@@ -206,7 +205,7 @@ fn mutants(_: &str) -> bool {
     true
 }
 
-/// Switches on one mistake after the other; each must be caught by the property it is named for.
+/// Switches on one mutant after the other; the property it is named for must catch each.
 #[cfg(feature = "mutants")]
 fn mutants(name: &str) -> bool {
     use setpoint_core::mutant::Mutant;
@@ -228,8 +227,8 @@ fn mutants(name: &str) -> bool {
     caught == chosen.len() && !chosen.is_empty()
 }
 
-/// Where and by what a mutant is caught: by its scenario, played plainly, if it has one; else by a
-/// seed.
+/// Returns how and by which property a mutant is caught: by a plain run of its scenario, if it has
+/// one, and otherwise by a seed.
 #[cfg(feature = "mutants")]
 fn catch(mutant: setpoint_core::mutant::Mutant) -> Result<(String, String), String> {
     match mutant.scenario() {

@@ -1,4 +1,4 @@
-//! The kinds of trouble. Each seed draws a random subset with random rates (a swarm): uniform rates
+//! The kinds of faults. Each seed draws a random subset with random rates (a swarm): uniform rates
 //! hide bugs.
 
 use std::collections::BTreeMap;
@@ -29,54 +29,55 @@ faults! {
     Crash => "crash",
     /// It dies several times in a row.
     CrashStorm => "crash storm",
-    /// An instance stands still, then goes on as if nothing had happened.
+    /// An instance pauses, then continues as if nothing had happened.
     Pause => "pause",
     /// An instance starts with another clock. (While it runs its clock counts elapsed time and
     /// cannot jump: `Machine::step`.)
     ClockJump => "clock jump",
     /// A lease cannot be renewed.
     LeaseLoss => "lease loss",
-    /// A look shows an older state.
+    /// An observation contains an older state.
     StaleRead => "stale read",
     DroppedEvent => "dropped event",
     DuplicatedEvent => "duplicated event",
     ReorderedEvent => "reordered event",
-    /// All events of a while are lost, and the target says so.
+    /// All events of a while are lost, and the target reports the loss.
     EventsLost => "events lost",
-    /// A look shows only some of what was asked for.
+    /// An observation contains only some of the requested objects.
     PartialList => "partial list",
-    /// The target does not answer a look.
+    /// The target does not respond to an observation.
     TargetUnreachable => "target unreachable",
     Conflict => "conflict",
-    /// The target is busy and says so.
+    /// The target is busy and reports it.
     Unavailable => "unavailable",
-    /// No answer, and nothing happened.
+    /// No response, and nothing happened.
     TimeoutBefore => "timeout before the effect",
-    /// No answer, but it happened.
+    /// No response, but it happened.
     TimeoutAfter => "timeout after the effect",
-    /// The answer never comes at all.
+    /// The response never comes at all.
     LostAnswer => "lost answer",
-    /// An effect is under way for long.
+    /// An effect takes long.
     SlowEffect => "slow effect",
     StoreUnreachable => "store unreachable",
-    /// A mirror answers with an older head.
+    /// A mirror responds with an older head.
     StoreStale => "store answers an older head",
-    /// The app's folder is empty.
+    /// The app's directory is empty.
     StoreEmpty => "store empty",
-    /// A record could not be made durable, and is not there.
+    /// A record could not be made durable, and does not exist.
     DiskLost => "disk full or failing sync, record lost",
-    /// The sync failed, but the record is there.
+    /// The sync failed, but the record exists.
     DiskKept => "failing sync, record kept",
     /// A rule of the target forbids deletes, and only those.
     DeleteDenied => "delete denied",
     /// An instance's clock runs twice as fast as time.
     ClockRate => "clock runs fast",
-    /// A target and the engine cannot reach each other for a while; nothing lands and nothing is
-    /// seen.
+    /// A target and the engine cannot reach each other for a while: nothing lands and nothing is
+    /// observed.
     Partition => "partition",
-    /// The target takes the engine for nobody for a while: it shows nothing and refuses everything.
+    /// The target does not accept the engine's credentials for a while: it shows nothing and
+    /// refuses everything.
     Revoked => "credentials revoked",
-    /// A kind of object is not known to the target for a while; then it is.
+    /// The target does not know a kind of object for a while; then it does.
     KindMissing => "kind missing",
     /// The target stores something else than it was given.
     Mutated => "write rewritten by the target",
@@ -85,15 +86,15 @@ faults! {
     Restored => "storage restored from a backup",
     /// The address of a cluster leads to another one for a while.
     Elsewhere => "address leads elsewhere",
-    /// A store cannot say whether a head descends from what was accepted.
+    /// A store does not know whether a head descends from the accepted version.
     UnknownHistory => "history not known",
-    /// The answer to a read takes nearly as long as it may.
+    /// The response to a read takes nearly the maximum time.
     SlowRead => "slow read",
-    /// The answer to a record takes so long that effects may no longer leave.
+    /// The response to a record takes so long that effects may no longer be sent.
     SlowRecord => "slow record",
     /// A person gives an order that is too long to be recorded.
     TooLong => "order too long",
-    /// While an instance is down, somebody touches what it was changing.
+    /// While an instance is down, a stranger touches the objects it was changing.
     TouchedWhileDown => "crash, and an edit before the restart",
     /// A branch is set back to an earlier commit.
     BranchSetBack => "branch set back",
@@ -101,7 +102,7 @@ faults! {
     StartedTwice => "started twice",
     /// The data are removed: the engine is installed again.
     DataLost => "data lost",
-    /// An old copy of the ledger is brought back.
+    /// An old copy of the ledger is restored.
     BackupRestored => "backup restored",
     /// The ledger cannot be read when an instance begins.
     UnreadableLedger => "ledger unreadable at the start",
@@ -125,7 +126,8 @@ impl Swarm {
         Self(BTreeMap::new())
     }
 
-    /// These faults whenever they can strike, and no others: for scripted runs.
+    /// Returns a swarm in which these faults strike whenever they can, and no others: for scripted
+    /// runs.
     pub fn certain(faults: &[Fault]) -> Self {
         Self(faults.iter().map(|fault| (*fault, 1000)).collect())
     }
@@ -135,7 +137,7 @@ impl Swarm {
     }
 }
 
-/// How often each kind was injected.
+/// The number of injections of each kind.
 #[derive(Clone, Debug, Default)]
 pub struct Injected(BTreeMap<Fault, u64>);
 

@@ -1,4 +1,4 @@
-//! One process of the engine: a machine, a clock of its own, and whether it is up.
+//! One process of the engine: a machine, its own clock, and its state.
 
 use setpoint_core::time::Timestamp;
 use setpoint_engine::{Machine, Settings};
@@ -10,29 +10,29 @@ use crate::accept_plane::AcceptPlane;
 pub(crate) struct Instance {
     pub(crate) name: String,
     pub(crate) machine: Machine,
-    /// Counts starts: what was on its way to an earlier life is lost.
+    /// The number of starts: messages to an earlier run are lost.
     pub(crate) life: u32,
     pub(crate) up: bool,
-    /// Somebody stopped it until this instant of the world.
+    /// The time in the world until which it is stopped.
     pub(crate) down_until: u64,
-    /// Stands still until this instant of the world.
+    /// The time in the world until which it is paused.
     pub(crate) paused_until: u64,
-    /// Its clock against the world's, in milliseconds.
+    /// The difference of its clock from the world's, in milliseconds.
     pub(crate) offset: i64,
-    /// How many times faster than time its clock runs, and since when.
+    /// The rate of its clock, as a multiple of time, and the start of that rate.
     rate: u64,
     rate_since: u64,
-    /// What it remembers of the accept plane.
+    /// The memory about the accept plane.
     pub(crate) desk: AcceptPlane,
     pub(crate) lease: Option<Lease>,
-    /// When its last append arrives, and when the last answer to one comes back.
+    /// The times at which its last append arrives, and its last response to one returns.
     pub(crate) append_lane: u64,
     pub(crate) answer_lane: u64,
-    /// The newest wake-up it asked for, so that older ones are ignored.
+    /// The newest wake-up that it requested, so that older ones are ignored.
     pub(crate) wake: Option<Timestamp>,
 }
 
-/// The world's clock starts here, so that a clock can be behind it.
+/// The start of the world's clock, so that another clock can be behind it.
 pub(crate) const EPOCH: u64 = 1_000_000_000;
 
 impl Instance {
@@ -60,18 +60,17 @@ impl Instance {
         Timestamp::from_millis((EPOCH + now + gained).saturating_add_signed(self.offset))
     }
 
-    /// From now on its clock runs so many times faster than time; what it had gained before is
-    /// lost.
+    /// Sets the rate of its clock; the time it had gained before is lost.
     pub(crate) fn run_clock(&mut self, rate: u64, now: u64) {
         (self.rate, self.rate_since) = (rate, now);
     }
 
-    /// So much of its own time is how much of the world's.
+    /// Returns the duration in the world of a duration by its own clock.
     pub(crate) fn lasts(&self, own: u64) -> u64 {
         own.div_ceil(self.rate)
     }
 
-    /// How far in the future of the world an instant of its clock is.
+    /// Returns the time in the world until an instant of its clock.
     pub(crate) fn until(&self, at: Timestamp, now: u64) -> u64 {
         self.lasts(at.since(self.clock(now)).as_millis())
     }

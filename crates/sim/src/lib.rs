@@ -1,22 +1,21 @@
 //! A seeded world with faults that drives the shipped engine through its public types.
 //!
-//! | file | what it is |
+//! | file | content |
 //! | --- | --- |
 //! | [`tape`] | every decision of a run, labelled: draw, record, replay, shrink |
-//! | [`universe`] | what exists in a run |
-//! | [`store`], [`repository`] | what authors commit: folders and control documents, as they are meant and as files |
-//! | `desk`, `recall` | what an instance remembers of the accept plane; what nobody has to read again |
-//! | [`world`], `carry` | simulated time; carrying out the machine's effects, honestly or not |
+//! | [`universe`] | the apps, stores and targets of a run |
+//! | [`store`], [`repository`] | commits: directories and documents, as intended and as files |
+//! | `accept_plane`, `recall` | an instance's memory of the accept plane; the cache of renders |
+//! | [`world`], `carry` | simulated time; execution of the machine's effects, honestly or with faults |
 //! | `cluster` | targets that are clusters: the shipped target over a Kubernetes API server in memory |
 //! | `actors`, `authors` | people and strangers; authors of control documents |
-//! | [`fault`] | the kinds of trouble and how often each was injected |
-//! | [`monitor`] | the properties, checked against what the world truly is |
+//! | [`fault`] | the kinds of faults and the number of their injections |
+//! | [`monitor`] | the properties, checked against the true state of the world |
 //! | [`run`] | trouble, peace, rest |
 //! | [`scenario`] | incidents as scripts, each run with a fault at every place where one can strike |
 //!
-//! ## Determinism
-//! A run is a function of its tape: one thread, simulated clocks, ordered maps. One seed in a
-//! hundred is run twice and the traces compared.
+//! ## Determinism A run is a function of its tape: one thread, simulated clocks, ordered maps. One
+//! seed in a hundred is run twice and the traces compared.
 
 mod accept_plane;
 mod actors;

@@ -1,4 +1,4 @@
-//! The command line of the simulator. `cargo xtask sim` is the usual way to call it.
+//! The command line of the simulator. `cargo xtask sim` is the usual way to run it.
 
 mod command;
 

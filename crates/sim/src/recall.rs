@@ -1,10 +1,9 @@
-//! What was read and rendered in a world before. Reading is a function of what is read (S12), so
-//! equal content is not read again: parsing the same YAML was most of what a run cost. Every
-//! sixteenth answer from memory is worked out anew and must be equal.
+//! A cache of reads and renders in a world. Reading is a function of the content (S12), so equal
+//! content is not read again: parsing the same YAML was most of the cost of a run. Every sixteenth
+//! cached result is computed again and must be equal.
 //!
-//! Only what the accept plane makes of content is kept here, never whether a render may be skipped:
-//! that is asked each time, and the whole renders that skips are judged by are never answered from
-//! memory.
+//! Only the accept plane's results are kept here, never whether a render may be skipped: that is
+//! decided each time. The full renders that skips are judged by never come from the cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,22 +17,22 @@ use setpoint_store::{MemoryTree, ObjectId, StorePath, Tree};
 use crate::accept_plane::Candidate;
 use crate::repository::Things;
 
-/// One in so many answers from memory is worked out anew.
+/// One in so many cached results is computed again.
 const WORKED_OUT_ANEW: u64 = 16;
 
-/// What a world remembers for all instances in it.
+/// The cache of a world for all of its instances.
 #[derive(Debug, Default)]
 pub(crate) struct Recall {
-    /// Candidates of the root app, by the folder of control documents.
+    /// Candidates of the root app, by the directory of control documents.
     folders: Remembered<ObjectId, Candidate>,
-    /// Accepted control documents, by the bundle that holds them.
+    /// Accepted control documents, by the bundle that contains them.
     documents: Remembered<Digest, Result<Arc<ControlDocuments>, Vec<Problem>>>,
-    /// Whole renders, by the source of the app and the folders it names.
+    /// Full renders, by the source of the app and the directories it names.
     renders: Remembered<(Digest, Vec<ObjectId>), Considered>,
 }
 
 impl Recall {
-    /// The candidate that the control documents below a folder make.
+    /// Returns the candidate of the control documents below a directory.
     pub(crate) fn control_candidate(
         &mut self,
         tree: &MemoryTree,
@@ -46,13 +45,13 @@ impl Recall {
         }
     }
 
-    /// The control documents that an accepted bundle holds.
+    /// Returns the control documents that an accepted bundle contains.
     pub(crate) fn documents(&mut self, bundle: &Bundle) -> Result<Arc<ControlDocuments>, Vec<Problem>> {
         self.documents.answer(bundle.digest(), || ControlDocuments::from_bundle(bundle).map(Arc::new))
     }
 
-    /// A whole render. Folders hold no links, so what stands below the folders of the source is all
-    /// that it reads.
+    /// Returns a full render. Directories contain no links, so a render reads only the directories
+    /// of its source.
     pub(crate) fn render(&mut self, source: &AppSource, trees: &Trees) -> Considered {
         let read = || consider(source, trees, None, &Things);
         let id = |input: &setpoint_render::Input| Some(trees.get(&input.store)?.id_at(&input.path).ok()??.id);
@@ -62,18 +61,18 @@ impl Recall {
         }
     }
 
-    /// What was read again and was not what is remembered of it.
+    /// Returns a contradiction: a second read with another result than the cached one.
     pub(crate) fn contradiction(&self) -> Option<&str> {
         let found = [&self.folders.contradiction, &self.documents.contradiction, &self.renders.contradiction];
         found.into_iter().find_map(Option::as_deref)
     }
 }
 
-/// Answers by the content they are a function of.
+/// Results by the content that they are a function of.
 #[derive(Debug)]
 struct Remembered<K, V> {
     answers: BTreeMap<K, V>,
-    /// How often memory answered.
+    /// The number of results from the cache.
     given: u64,
     contradiction: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! A state repository as its authors mean it, and the files that say so. The engine reads the
-//! files; the monitor knows what was meant.
+//! A state repository as its authors intend it, and its files. The engine reads the files; the
+//! monitor knows the intention.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,36 +22,36 @@ use setpoint_target::Unidentifiable;
 use crate::store::{Contents, Declared, Folder};
 use crate::universe::{POLL, Universe};
 
-/// Where the control documents stand.
+/// The directory of the control documents.
 pub const CONTROL_FOLDER: &str = "setpoint";
 
-/// The control documents of one commit, as they are meant.
+/// The control documents of one commit, as intended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Documents {
     pub apps: BTreeMap<AppId, AppDocument>,
-    /// What is wrong with them.
+    /// Their flaw.
     pub flaw: Option<Flaw>,
-    /// The windows of apps are in them.
+    /// Set if they contain the windows of apps.
     pub windows: bool,
 }
 
 impl Documents {
-    /// What they must be refused for. Where there is no app, nobody misses what scopes may use.
+    /// Returns the flaw for which they must be refused. Without any app, missing scopes do no harm.
     pub fn refusable(&self) -> Option<Flaw> {
         self.flaw.filter(|flaw| *flaw != Flaw::NoScopes || !self.apps.is_empty())
     }
 }
 
-/// What the document of one app says, as far as authors change it.
+/// The part of an app's document that authors change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppDocument {
-    /// Whose folder it is rendered from, and where that folder stands.
+    /// The app whose directory is rendered, and the place of that directory.
     pub folder: AppId,
     pub place: u32,
     pub retire: bool,
 }
 
-/// Something that no version of control documents may have.
+/// A flaw that no version of control documents may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     UnknownField,
@@ -59,9 +59,9 @@ pub enum Flaw {
     Emptied,
     /// An app names a target that its scope may not use.
     ForeignTarget,
-    /// An app stands in the engine's own scope.
+    /// An app is in the engine's own scope.
     PosesAsEngine,
-    /// The documents that say what scopes may use are missing.
+    /// The documents with the permissions of scopes are missing.
     NoScopes,
 }
 
@@ -69,7 +69,7 @@ impl Flaw {
     pub const ALL: [Self; 6] =
         [Self::UnknownField, Self::NotYaml, Self::Emptied, Self::ForeignTarget, Self::PosesAsEngine, Self::NoScopes];
 
-    /// The property that accepting it breaks.
+    /// Returns the property that accepting it breaks.
     pub fn property(self) -> &'static str {
         match self {
             Self::UnknownField | Self::NotYaml => "S10",
@@ -79,7 +79,7 @@ impl Flaw {
     }
 }
 
-/// The app whose resources are the control documents.
+/// Returns the app whose resources are the control documents.
 pub fn root() -> AppId {
     let scope = Scope::new(ROOT_SCOPE).expect("a plain name");
     AppId::new(scope, AppName::new("root").expect("a plain name"))
@@ -89,7 +89,7 @@ pub fn bootstrap_store() -> StoreName {
     StoreName::new(BOOTSTRAP_STORE).expect("a plain name")
 }
 
-/// Adds what only the bootstrap can say: the root app and its store.
+/// Adds the part that only the bootstrap defines: the root app and its store.
 pub fn bootstrap(controls: &mut Controls, of: Option<Digest>) {
     let control = AppControl {
         document: Digest::of(b"bootstrap"),
@@ -111,16 +111,16 @@ pub fn bootstrap(controls: &mut Controls, of: Option<Digest>) {
     controls.stores.insert(bootstrap_store(), polled(&bootstrap_store()));
 }
 
-/// A store that no other shares its repository with.
+/// Returns the control of a store with its own repository.
 pub fn polled(store: &StoreName) -> StoreControl {
     StoreControl { interval: POLL, repository: Digest::of(store.as_str().as_bytes()) }
 }
 
-/// What never changes in the files of a run: everything but the folders and what authors change of
-/// documents.
+/// The constant parts of a run's files: everything but the directories and the parts of documents
+/// that authors change.
 #[derive(Debug)]
 pub struct Template {
-    /// Stores and targets, and what scopes may use.
+    /// Stores and targets, and the permissions of scopes.
     systems: String,
     scopes: String,
     apps: BTreeMap<AppId, String>,
@@ -152,7 +152,7 @@ impl Template {
         Self { systems, scopes, apps, windows }
     }
 
-    /// All files of a commit.
+    /// Returns all files of a commit.
     pub fn tree(&self, contents: &Contents) -> MemoryTree {
         let mut files = vec![("README.md".to_owned(), format!("remark {}\n", contents.remark))];
         for (app, folder) in &contents.folders {
@@ -230,7 +230,7 @@ fn app_text(universe: &Universe, n: usize) -> String {
     text
 }
 
-/// The windows of an app, as one more field of how it is synced. They come back daily, and no run
+/// Writes the windows of an app, as one more field of its `sync`. They recur daily, and no run
 /// lasts so long.
 fn windows_text(universe: &Universe, app: &AppId) -> String {
     let mut text = String::new();
@@ -242,7 +242,7 @@ fn windows_text(universe: &Universe, app: &AppId) -> String {
     text
 }
 
-/// An app that no honest author declares.
+/// Writes an app that no honest author declares.
 fn stray_app(scope: &str, target: &str, more: &str) -> String {
     let mut text = String::new();
     document(&mut text, "App", "stray", &format!(", scope: {scope}"));
@@ -275,12 +275,13 @@ fn folder_text(folder: &Folder) -> String {
     text
 }
 
-/// Every seventh is of a kind whose deletion would take others with it.
+/// Returns the kind of a key. Every key with a number that ends in 7 has a kind whose deletion
+/// would delete other objects too.
 fn kind_of(key: &Key) -> (&'static str, &'static str) {
     if key.name().ends_with('7') { ("v1", "Namespace") } else { ("sim/v1", "Thing") }
 }
 
-/// A declared object, whole.
+/// Returns a declared object.
 pub fn body(key: &Key, content: u32) -> Value {
     let (api_version, kind) = kind_of(key);
     Value::map([
@@ -291,7 +292,8 @@ pub fn body(key: &Key, content: u32) -> Value {
     ])
 }
 
-/// The bundle that a folder is meant to make: what the accept plane renders must be equal to it.
+/// Returns the bundle that a directory is intended to give: the accept plane must render an equal
+/// one.
 pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bundle {
     let resource = |(key, content): (&Key, &u32)| {
         let (api_version, kind) = kind_of(key);
@@ -314,7 +316,7 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
         .expect("folders declare each key once and no cycles")
 }
 
-/// What the simulated targets know of their kinds.
+/// The kinds that the simulated targets know.
 #[derive(Debug)]
 pub struct Things;
 
@@ -343,7 +345,7 @@ fn is_protected(kind: &str) -> bool {
     kind == "Namespace"
 }
 
-/// The third of three comes after the second.
+/// Returns the key before this one: key 3k + 2 comes after key 3k + 1.
 fn comes_before(key: &Key) -> Vec<Key> {
     let Some((stem, number)) = key.name().rsplit_once('-') else { return Vec::new() };
     let before = number.parse::<u32>().ok().filter(|number| number % 3 == 2).map(|number| number - 1);

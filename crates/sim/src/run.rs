@@ -1,4 +1,4 @@
-//! One run: trouble for a while, then peace, then rest. Safety is checked all the way, liveness at
+//! One run: trouble for a while, then peace, then rest. Safety is checked all the time, liveness at
 //! the end.
 
 use std::collections::BTreeSet;
@@ -19,14 +19,15 @@ use crate::universe::{Ground, Universe, settings};
 use crate::world::{Happening, World};
 
 const MINUTE: u64 = 60_000;
-/// How long the trouble lasts.
+/// The duration of the trouble.
 const TROUBLE: u64 = 45 * MINUTE;
-/// How long the engine may take to come to rest: back-offs of an hour, a takeover, two sweeps.
+/// The maximum time in which the engine must come to rest: back-offs of an hour, a takeover, two
+/// sweeps.
 const REST: u64 = 100 * MINUTE;
-/// And then nothing may be written for this long.
+/// The time after that in which nothing may be written.
 const QUIET: u64 = 25 * MINUTE;
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub violation: Option<Violation>,
@@ -46,7 +47,7 @@ pub fn run_seed_on(ground: Ground, seed: u64) -> Outcome {
     finish(&run(World::new(tape, Some(swarm), Some(universe))))
 }
 
-/// Runs a tape, with a timeline of what happened.
+/// Runs a tape, and returns the timeline if requested.
 pub fn run_tape(choices: Vec<Choice>, timeline: bool) -> (Outcome, Vec<String>) {
     let mut world = World::new(Tape::replay(choices), None, None);
     world.timeline = timeline.then(Vec::new);
@@ -55,7 +56,7 @@ pub fn run_tape(choices: Vec<Choice>, timeline: bool) -> (Outcome, Vec<String>) 
     (finish(&world), timeline)
 }
 
-/// Trouble, peace, rest.
+/// Runs trouble, peace and rest.
 fn run(mut world: World) -> World {
     world.prepare();
     world.after(20_000, Happening::Act);
@@ -77,7 +78,8 @@ fn finish(world: &World) -> Outcome {
 }
 
 impl World {
-    /// The engine starts from any state of the world (L2), not only from an empty one.
+    /// Prepares targets with objects: the engine starts from any state of the world (L2), not only
+    /// from an empty one.
     fn prepare(&mut self) {
         for app in 0..self.universe.folders() {
             let target = self.universe.target_of(app);
@@ -92,7 +94,7 @@ impl World {
         }
     }
 
-    /// Faults off; the engine must come to what is declared, and then stay.
+    /// Ends the faults; the engine must reach the declared state, and then stay.
     pub(crate) fn come_to_rest(&mut self) {
         if self.monitor.violation.is_some() {
             return;
@@ -135,8 +137,8 @@ impl World {
         }
     }
 
-    /// Without faults an edit is healed at once, whatever the engine is doing: the sweep is only
-    /// the net beneath.
+    /// Checks that without faults an edit is healed at once, whatever the engine is doing: the
+    /// sweep is only the safety net.
     fn probe(&mut self) {
         const SOON: u64 = MINUTE;
         if self.monitor.violation.is_some() {
@@ -157,7 +159,7 @@ impl World {
         }
     }
 
-    /// An edit that no stream tells of is found by the next sweep.
+    /// Checks that the next sweep finds an edit of which no stream sends an event.
     fn probe_unheard(&mut self) {
         if self.monitor.violation.is_some() || self.clusters.is_empty() {
             return;
@@ -173,7 +175,7 @@ impl World {
         }
     }
 
-    /// A key that some app declares, and its target.
+    /// Returns a key that some app declares, and its target.
     fn something_declared(&mut self) -> Option<(usize, Key)> {
         let app = self.tape.pick("probed app", self.universe.folders() as u32) as usize;
         let store = &self.stores[self.universe.store_of(app)];
@@ -182,7 +184,7 @@ impl World {
         Some((self.universe.target_of(app), declared.keys().nth(number)?.clone()))
     }
 
-    /// What is not yet as it should be; `None` when the world is at rest.
+    /// Describes a difference from the desired state; `None` when the world is at rest.
     fn unrest(&self) -> Option<String> {
         if !self.instances.iter().any(|instance| instance.up) {
             return Some("no instance is up".into());
@@ -190,8 +192,8 @@ impl World {
         (0..self.universe.apps.len()).find_map(|app| self.unrest_of(app)).or_else(|| self.orphan())
     }
 
-    /// What was accepted last is not what a person let through: however things look, others may
-    /// hold them so.
+    /// Reports whether the last accepted bundle is not the one that a person released. Then the
+    /// live state proves nothing: others may hold it so.
     fn waits_for_a_person(&self, app: &AppId) -> bool {
         let facts = self.ledger.facts(&self.origin).apps.get(app);
         facts.is_some_and(|facts| facts.accepted.as_ref().map(|accepted| accepted.bundle) != facts.let_through)
@@ -199,7 +201,7 @@ impl World {
 
     fn unrest_of(&self, n: usize) -> Option<String> {
         let app = &self.universe.apps[n];
-        // Without its document an app is frozen, and one that is taken down declares nothing.
+        // Without its document an app is frozen, and a retired one declares nothing.
         let control = self.universe.controls.apps.get(app).filter(|control| !control.retire)?;
         if let Some(documents) = &self.stores[0].head_contents().documents {
             documents.apps.get(app).filter(|document| !document.retire)?;
@@ -227,7 +229,8 @@ impl World {
         None
     }
 
-    /// What of an adopted object is ours, and in the hands of the tool that it was made with.
+    /// Returns the fields of an adopted object that are ours and still also owned by the tool that
+    /// created it.
     fn held_by_a_tool(&self, app: usize, key: &Key) -> Option<Vec<String>> {
         let target = self.universe.target_of(app);
         let cluster = self.clusters.get(target)?;
@@ -235,14 +238,14 @@ impl World {
         let stored = cluster.server.object(&objects::place(key))?;
         let adopted = claim.origin == ClaimOrigin::Adopted && claim.app == self.universe.apps[app];
         let mut held = stored.held_by_both(MANAGER, TOOL);
-        // Our label is no part of what is declared.
+        // Our label is not part of the declaration.
         held.retain(|field| field != CO_OWNED && !field.ends_with(INSTALLATION_LABEL));
         let is_same = claim.uid.as_ref().is_some_and(|uid| uid.as_str() == stored.uid());
         let excused = cluster.posed.contains(stored.uid()) || cluster.put_back.contains(stored.uid());
         (adopted && is_same && !excused && !held.is_empty()).then_some(held)
     }
 
-    /// Whether what stands under the key is the incarnation that is claimed.
+    /// Reports whether the object under the key is the claimed incarnation.
     pub(crate) fn is_ours(&self, app: usize, key: &Key) -> bool {
         let target = &self.targets[self.universe.target_of(app)];
         let claim = self.ledger.facts(&self.origin).claims.get(target.identity(), key);
@@ -250,7 +253,7 @@ impl World {
         standing.all(|(_, object)| claim.is_some_and(|claim| claim.uid.as_ref() == Some(&object.live.uid)))
     }
 
-    /// Something we made that is not declared and that nobody remembers.
+    /// Describes an object that we created and that has no claim.
     fn orphan(&self) -> Option<String> {
         for target in &self.targets {
             for (key, object) in target.objects().filter(|(_, object)| object.created_by.is_some()) {
@@ -269,7 +272,7 @@ impl World {
         None
     }
 
-    /// The tables are what a replay of the records gives.
+    /// Checks that the ledger's tables are equal to a replay of its records.
     fn check_ledger(&mut self) {
         match self.ledger.replay_check(&self.origin) {
             Ok(None) => {}

@@ -1,4 +1,5 @@
-//! A simulated store: a graph of commits, a head, and what each app's folder holds at each commit.
+//! A simulated store: a graph of commits, a head, and the content of each app's directory at each
+//! commit.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -16,10 +17,10 @@ use setpoint_target::memory::FIXED;
 use crate::cluster::objects;
 use crate::repository::{Documents, Template};
 
-/// What an app's folder declares: a content number for each key.
+/// The resources that an app's directory declares: a content number for each key.
 pub type Declared = BTreeMap<Key, u32>;
 
-/// An app's folder at one commit.
+/// An app's directory at one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Folder {
     Declares(Declared),
@@ -27,17 +28,17 @@ pub enum Folder {
     Broken,
 }
 
-/// Everything one commit holds.
+/// The content of one commit.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     pub folders: BTreeMap<AppId, Folder>,
-    /// Where folders stand that were moved.
+    /// The places of moved directories.
     pub places: BTreeMap<AppId, u32>,
-    /// Apps whose things stand in the folder of another.
+    /// The apps whose resources are in the directory of another app.
     pub homes: BTreeMap<AppId, AppId>,
-    /// Control documents, where this store holds them.
+    /// The control documents, if this store contains them.
     pub documents: Option<Documents>,
-    /// Something that no app reads.
+    /// A change that no app reads.
     pub remark: u32,
 }
 
@@ -46,7 +47,7 @@ impl Contents {
         self.places.get(app).copied().unwrap_or(0)
     }
 
-    /// The folder an app's things stand in, by the name of the app it first was of.
+    /// Returns the directory that contains an app's resources, by the name of its first app.
     pub fn home_of<'a>(&'a self, app: &'a AppId) -> &'a AppId {
         self.homes.get(app).unwrap_or(app)
     }
@@ -65,8 +66,8 @@ impl Contents {
 struct Commit {
     parent: Option<usize>,
     contents: Contents,
-    /// Its files, from when the accept plane first reads them: most heads are overtaken before
-    /// anybody does.
+    /// Its files, created when the accept plane first reads them: most heads are superseded before
+    /// that.
     tree: OnceCell<Arc<MemoryTree>>,
 }
 
@@ -74,7 +75,7 @@ struct Commit {
 pub struct SimStore {
     commits: Vec<Commit>,
     head: usize,
-    /// Every head the store ever had, with the instant it became it.
+    /// Every head that the store ever had, with the time at which it became the head.
     heads: Vec<(u64, usize)>,
     template: Option<Arc<Template>>,
 }
@@ -89,20 +90,19 @@ impl SimStore {
         version(self.head)
     }
 
-    /// The head that a lagging mirror answers with.
+    /// Returns the head of a lagging mirror.
     pub fn older_head(&self) -> VersionId {
         version(self.commits[self.head].parent.unwrap_or(self.head))
     }
 
-    /// What the head was before the instant at which it last moved; none for what there was from
-    /// the beginning.
+    /// Returns the head before the last move; none if it never moved.
     pub fn head_before(&self) -> Option<VersionId> {
         let (moved, _) = self.heads.last()?;
         let before = self.heads.iter().rev().find(|(at, _)| at < moved)?;
         Some(version(before.1))
     }
 
-    /// Adds a commit that changes one app's folder.
+    /// Adds a commit that changes one app's directory.
     pub fn commit(&mut self, now: u64, app: &AppId, folder: Folder) {
         self.change(now, |contents| contents.put(app, folder));
     }
@@ -155,7 +155,7 @@ impl SimStore {
         self.head_contents().folder_of(app)
     }
 
-    /// What each head held of the time since `since`.
+    /// Returns the contents of each head since `since`.
     pub fn recent(&self, since: u64) -> impl Iterator<Item = &Contents> {
         let first = self.heads.partition_point(|(at, _)| *at <= since).saturating_sub(1);
         self.heads[first..].iter().map(|(_, commit)| &self.commits[*commit].contents)
@@ -192,9 +192,9 @@ fn index(id: &VersionId) -> Option<usize> {
     id.as_str().strip_prefix('c')?.parse().ok()
 }
 
-/// The resources a folder declares. The second key of a pair comes after the first, every other
-/// time once that is healthy, and some are of other waves; every seventh is protected; some have
-/// something that cannot be changed, and of these some may be made anew.
+/// Returns the resources that a directory declares. Of each three keys the third comes after the
+/// second, every other time once that is healthy, and some are of other waves. Keys that end in 7
+/// are protected; some have an immutable field, and some of these may be replaced.
 pub fn resources(declared: &Declared) -> Vec<Resource> {
     let keys: Vec<_> = declared.keys().collect();
     let resource = |(n, (key, content)): (usize, (&Key, &u32))| {
@@ -221,8 +221,8 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
     declared.iter().enumerate().map(resource).collect()
 }
 
-/// Of ten that an app has for itself one comes after the others, and another one last. None of them
-/// is in the scripts of scenarios.
+/// Returns the wave of a key. Of an app's own ten keys, number 5 comes after the others, and number
+/// 6 last. The scripts of scenarios use neither.
 fn wave_of(key: &Key) -> i32 {
     match key.name().chars().last() {
         _ if key.name().starts_with("shared-") => 0,
@@ -232,14 +232,15 @@ fn wave_of(key: &Key) -> i32 {
     }
 }
 
-/// The third of ten of an app's own, and the second of those that several apps may declare.
+/// Reports whether an object may be replaced: number 3 of an app's own keys, and number 1 of those
+/// that several apps may declare.
 pub fn may_be_made_anew(key: &Key) -> bool {
     let shared = key.name().starts_with("shared-");
     key.name().ends_with(if shared { '1' } else { '3' })
 }
 
-/// What is declared under a key with a content. Where something cannot be changed, four contents
-/// have the same of it.
+/// Returns the declared value of a key with a content. Objects with an immutable field have the
+/// same value of it in four contents.
 pub fn body(key: &Key, content: u32) -> Value {
     if objects::is_of_cluster(key) {
         return objects::body(key, content);
@@ -251,7 +252,7 @@ pub fn body(key: &Key, content: u32) -> Value {
     Value::map([("content", Value::int(content)), (FIXED, Value::int(content / 4))])
 }
 
-/// The bundle a folder makes.
+/// Returns the bundle of a directory.
 pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bundle {
     let mut resources = resources(declared);
     // Documents come in any order; the bundle must not depend on it (S12).

@@ -1,15 +1,15 @@
-//! The choice tape: every decision of a run, labelled. A seed dies with the next commit (one more
-//! draw shifts all later ones); a tape replays and shrinks. Zero always means "the plain thing", so
-//! a tape of zeros is a run without trouble.
+//! The choice tape: every decision of a run, labelled. A seed becomes useless with the next commit
+//! (one more draw shifts all later ones); a tape can be replayed and shrunk. Zero always means "the
+//! plain choice", so a tape of zeros is a run without trouble.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// One decision. A run makes thousands and knows their labels: only those of a tape that was read
-/// are text of their own.
+/// One decision. A run makes thousands with static labels; only the labels of a tape that was read
+/// are owned texts.
 pub type Choice = (Cow<'static, str>, u32);
 
-/// Where decisions come from, and the record of them.
+/// The source of decisions, and the record of them.
 #[derive(Debug)]
 pub struct Tape {
     source: Source,
@@ -33,7 +33,7 @@ impl Tape {
         Self { source: Source::Replay { choices, next: 0 }, recorded: Vec::new() }
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn pick(&mut self, label: &'static str, n: u32) -> u32 {
         let drawn = match &mut self.source {
             Source::Seed(state) => ((u64::from(n) * (draw(state) >> 32)) >> 32) as u32,
@@ -43,8 +43,8 @@ impl Tape {
         drawn
     }
 
-    /// Whether something happens that happens `per_mille` times in a thousand. What is certain
-    /// either way is no choice.
+    /// Reports whether an event with this probability happens, per mille. A certain result is no
+    /// choice.
     pub fn happens(&mut self, label: &'static str, per_mille: u32) -> bool {
         if per_mille == 0 || per_mille >= 1000 {
             return per_mille != 0;
@@ -57,20 +57,20 @@ impl Tape {
         drawn == 1
     }
 
-    /// Something that was decided elsewhere: a replay of the record decides the same.
+    /// Records a decision that was made elsewhere: a replay of the record decides the same.
     pub fn settle(&mut self, label: &'static str, happens: bool) -> bool {
         self.recorded.push((label, u32::from(happens)));
         happens
     }
 
-    /// What was decided so far.
+    /// Returns the decisions so far.
     pub fn choices(&self) -> Vec<Choice> {
         self.recorded.iter().map(|(label, value)| (Cow::Borrowed(*label), *value)).collect()
     }
 }
 
-/// The next choice with this label. After a change of the code or a cut of the shrinker others may
-/// stand in between: they are passed over, and where none is left the plain thing happens.
+/// Returns the next choice with this label. After a change of the code or a cut of the shrinker
+/// there may be others in between: they are skipped. If none is left, the plain choice is made.
 fn replayed(choices: &[Choice], next: &mut usize, label: &str) -> u32 {
     const FAR: usize = 64;
     let ahead = choices.iter().skip(*next).take(FAR).position(|(found, _)| found == label);
@@ -91,7 +91,7 @@ fn draw(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A tape as text: a label and a number a line.
+/// Formats a tape as text: a label and a number per line.
 pub fn to_text(choices: &[Choice]) -> String {
     choices.iter().fold(String::new(), |mut text, (label, value)| {
         writeln!(text, "{label} {value}").expect("writing to a String cannot fail");
@@ -99,7 +99,7 @@ pub fn to_text(choices: &[Choice]) -> String {
     })
 }
 
-/// Reads a tape; lines that start with `#` are remarks.
+/// Reads a tape; lines that start with `#` are comments.
 pub fn from_text(text: &str) -> Result<Vec<Choice>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#') && !line.is_empty());
     lines
@@ -111,8 +111,8 @@ pub fn from_text(text: &str) -> Result<Vec<Choice>, String> {
         .collect()
 }
 
-/// Makes a failing tape shorter and plainer: cuts ever smaller pieces, then sets what is left to
-/// zero where it still fails. `fails` runs the tape; `tries` bounds how often.
+/// Makes a failing tape shorter and plainer: cuts ever smaller pieces, then sets the rest to zero
+/// where it still fails. `fails` runs the tape; `tries` bounds how often.
 pub fn shrink(mut tape: Vec<Choice>, tries: usize, mut fails: impl FnMut(&[Choice]) -> bool) -> Vec<Choice> {
     let mut left = tries;
     let mut piece = tape.len() / 2;

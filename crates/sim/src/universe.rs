@@ -1,4 +1,4 @@
-//! What exists in a run: apps, stores, targets and their kinds, drawn once at its beginning.
+//! The content of a run: apps, stores, targets and their kinds, drawn once at its beginning.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::repository::{self, AppDocument, Documents};
 use crate::store::{self, Contents, Declared, Folder};
 use crate::tape::Tape;
 
-/// The pace of the simulated engine: production's shape, shorter waits.
+/// Returns the settings of the simulated engine: those of production with shorter waits.
 pub fn settings() -> Settings {
     Settings {
         lease: Span::seconds(60),
@@ -37,7 +37,8 @@ pub fn settings() -> Settings {
     }
 }
 
-/// How long the engine may go on believing a store before it must notice that it does not answer.
+/// The time for which the engine may believe a store before it must notice that the store does not
+/// respond.
 pub const POLL: Span = Span::minutes(3);
 
 #[derive(Clone, Debug)]
@@ -46,14 +47,14 @@ pub struct Universe {
     pub stores: Vec<StoreName>,
     pub targets: Vec<SimTargetKind>,
     pub controls: Controls,
-    /// Keys each app may declare; some of them more than one app may.
+    /// The keys that each app may declare; some belong to more than one app.
     pub keys: Vec<Vec<Key>>,
     pub instances: usize,
-    /// Control documents stand in the first store and a root app holds them; else the controls are
-    /// simply there. Then there is one app more at the end, which is what the first may be renamed
-    /// to, and one target more, which no scope may use.
+    /// Set if a root app holds control documents in the first store; otherwise the controls simply
+    /// exist. A rooted world has one more app at the end, which the first may be renamed to, and
+    /// one more target, which no scope may use.
     pub rooted: bool,
-    /// Targets that apps may use.
+    /// The number of targets that apps may use.
     pub grounds: usize,
 }
 
@@ -62,14 +63,14 @@ pub struct SimTargetKind {
     pub identity: TargetIdentity,
     pub options: MemoryOptions,
     pub fresh_reads: bool,
-    /// The UID of the cluster that it is, if it is one.
+    /// The UID of the cluster, if it is one.
     pub cluster: Option<String>,
 }
 
-/// What the targets of a world are.
+/// The kind of a world's targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ground {
-    /// Plain tables of things, with all that a target may do wrong.
+    /// Plain tables of things, with every fault of targets.
     Plain,
     /// Kubernetes clusters behind the shipped target. Such a world costs several times as much as a
     /// plain one.
@@ -91,7 +92,8 @@ impl Universe {
         self.controls.apps.get(app).is_some_and(|control| control.mode == Mode::Manual)
     }
 
-    /// The bundle these facts hold the app at: in manual mode what a person let through last.
+    /// Returns the bundle that an app with these facts is held at: in manual mode the one that a
+    /// person released last.
     pub fn held_at(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
         let moves_by_hand = self.is_manual(app) && facts.hold.is_none();
         facts.let_through.filter(|_| moves_by_hand).or_else(|| facts.held_at())
@@ -119,7 +121,7 @@ impl Universe {
         for (n, app) in apps.iter().enumerate() {
             let store = stores[n % stores.len()].clone();
             let mut control = control(tape, store, target_of(n).identity.clone());
-            // Nobody can wait for an app that is only observed.
+            // No app can wait for one that is only observed.
             let first_acts =
                 controls.apps.get(&apps[0]).is_some_and(|first: &Arc<AppControl>| first.mode != Mode::Observe);
             if n == 1 && first_acts && tape.happens("depends", 200) {
@@ -148,7 +150,7 @@ impl Universe {
         universe
     }
 
-    /// From now on every target is a Kubernetes cluster.
+    /// Turns every target into a Kubernetes cluster.
     pub fn settle_on_clusters(&mut self) {
         self.controls.targets.clear();
         for (n, kind) in self.targets.iter_mut().enumerate() {
@@ -171,7 +173,7 @@ impl Universe {
         }
     }
 
-    /// From now on control documents in the first store say what there is.
+    /// Moves the controls into control documents in the first store.
     pub fn root(&mut self) {
         self.rooted = true;
         let first = std::mem::replace(&mut self.stores[0], repository::bootstrap_store());
@@ -196,13 +198,13 @@ impl Universe {
         });
     }
 
-    /// How many apps have a folder of their own; they come first.
+    /// Returns the number of apps with their own directory; they come first.
     pub fn folders(&self) -> usize {
         self.apps.len() - usize::from(self.rooted)
     }
 
-    /// The app whose folder, store and target this one has: another only for what the first may be
-    /// renamed to.
+    /// Returns the app whose directory, store and target this one has. It is another app only for
+    /// the new name of the first one.
     pub fn owner_of(&self, app: usize) -> usize {
         if app < self.folders() { app } else { 0 }
     }
@@ -215,7 +217,7 @@ impl Universe {
         self.owner_of(app) % self.grounds
     }
 
-    /// An object as it is declared.
+    /// Returns a declared object.
     pub fn body(&self, key: &Key, content: u32) -> Value {
         match self.rooted {
             true => repository::body(key, content),
@@ -223,14 +225,14 @@ impl Universe {
         }
     }
 
-    /// The bundle that a folder makes of an app.
+    /// Returns the bundle that an app's directory gives.
     pub fn bundle(&self, app: usize, declared: &Declared) -> Bundle {
         let target = &self.targets[self.target_of(app)].identity;
         let make = if self.rooted { repository::bundle } else { store::bundle };
         make(&self.apps[app], target, declared)
     }
 
-    /// The control documents as honest authors have them.
+    /// Returns the control documents as honest authors write them.
     pub fn documents(&self, places: &Contents) -> Documents {
         let document = |app: &AppId| {
             let folder = places.home_of(app).clone();
@@ -240,7 +242,7 @@ impl Universe {
         Documents { apps, flaw: None, windows: true }
     }
 
-    /// What the stores hold at the beginning.
+    /// Returns the content of a store at the beginning.
     pub fn first_contents(&self, tape: &mut Tape, store: usize) -> Contents {
         let mut contents = Contents::default();
         let folders = self.apps[..self.folders()].iter().enumerate();
@@ -281,7 +283,7 @@ fn target(tape: &mut Tape, n: u32) -> SimTargetKind {
     SimTargetKind { identity, options, fresh_reads, cluster: None }
 }
 
-/// Keys of its own and two that the apps of the same target share.
+/// Returns an app's own keys, and two that the apps of the same target share.
 fn keys(app: usize, target: usize) -> Vec<Key> {
     let key = |name: String| Key::new("thing", "", &name).expect("a valid key");
     let own = (0..10).map(|n| key(format!("app-{app}-{n}")));
@@ -310,8 +312,8 @@ fn control(tape: &mut Tape, store: StoreName, target: TargetIdentity) -> AppCont
     }
 }
 
-/// When changes of an app must wait, if ever: from a whole minute on, because documents know no
-/// shorter times.
+/// Draws a window in which changes of an app must wait, if any. It starts at a whole minute,
+/// because documents have no finer times.
 fn closed_window(tape: &mut Tape) -> Vec<(Timestamp, Timestamp)> {
     if !tape.happens("window", 250) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The simulator held against itself: runs repeat exactly, and what it once found stays fixed.
+//! Tests of the simulator itself: runs repeat exactly, and faults it once found stay fixed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn regressions() -> Vec<PathBuf> {
     files
 }
 
-/// Each seed on every ground.
+/// Returns each seed on every ground.
 fn everywhere(seeds: impl IntoIterator<Item = u64>) -> impl Iterator<Item = (Ground, u64)> {
     seeds.into_iter().flat_map(|seed| Ground::ALL.map(|ground| (ground, seed)))
 }
@@ -87,14 +87,14 @@ fn the_incidents_of_the_field_have_scenarios_with_names_of_their_own() {
     assert_eq!(names.len(), scenarios.len());
 }
 
-/// The rows of the table under a heading of docs/simulator.md, as cells.
+/// Returns the rows of the table under a heading of docs/simulator.md, as cells.
 fn documented(heading: &str) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
     let text = std::fs::read_to_string(path).expect("the document can be read");
     let (_, section) = text.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
     let rows = section.lines().take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with('|'));
     let cells = |row: &str| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
-    // Beneath what the columns are called there is a line.
+    // The first two lines are the header and its rule.
     rows.skip(2).map(cells).collect()
 }
 

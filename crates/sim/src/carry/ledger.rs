@@ -1,5 +1,4 @@
-//! What happens to the ledger: leases, reading it, and the one place where anything becomes
-//! durable.
+//! Effects on the ledger: leases, reads, and the only place where anything becomes durable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -79,7 +78,8 @@ impl World {
         self.reply(from, Event::Loaded { epoch, facts: Box::new(facts), bundles });
     }
 
-    /// The one place where anything becomes durable, so the one place where the disk fails.
+    /// Appends records. This is the only place where anything becomes durable, and so the only
+    /// place where the disk fails.
     pub(super) fn append(
         &mut self,
         from: Recipient,
@@ -119,7 +119,7 @@ impl World {
     }
 }
 
-/// Of all facts those that entries are about to change, and those of the apps they are about.
+/// Returns the facts that entries are about to change, and the facts of their apps.
 fn touched_by(facts: &Facts, entries: &[Entry]) -> Facts {
     let mut touched = Facts::default();
     for change in entries.iter().flat_map(|entry| &entry.changes) {
@@ -129,7 +129,7 @@ fn touched_by(facts: &Facts, entries: &[Entry]) -> Facts {
             Change::PutClaim { claim, from: Some(app) } => {
                 let busy = facts.busy(&claim.target, &claim.key).and_then(|busy| facts.intents.get(&busy));
                 let open = busy.map(|intent| Change::OpenIntent { intent: intent.clone() });
-                // Twice in one batch is once too often, and changes nothing.
+                // If a batch contains the key twice, the second one is refused and changes nothing.
                 open.iter().for_each(|open| drop(touched.apply(open)));
                 app
             }

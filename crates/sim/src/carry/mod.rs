@@ -1,5 +1,5 @@
-//! Carrying out effects: each takes a while, reaches the system it is for, and its answer takes a
-//! while to come back.
+//! Execution of effects: each takes a while, reaches its system, and its result takes a while to
+//! return.
 
 mod ledger;
 mod source;
@@ -13,7 +13,7 @@ use crate::world::{Happening, Recipient, World};
 use source::Wish;
 
 impl World {
-    /// An effect is on its way.
+    /// Sends an effect.
     pub(crate) fn send(&mut self, from: Recipient, effect: Effect) {
         let delay = 1 + u64::from(self.tape.pick("way", 40));
         let effect = Box::new(effect);
@@ -112,8 +112,8 @@ impl World {
                 self.reply(from, Event::Previewed { ticket, verdict });
             }
             Effect::Settle { ticket, target, intent, declared } => {
-                // The machine asks only once the effect can no longer land, by its own reckoning of
-                // elapsed time.
+                // The machine sends this only after the effect can no longer land, by its own
+                // measure of elapsed time.
                 let ever = setpoint_core::time::Timestamp::from_millis(u64::MAX);
                 let settlement = self.targets[self.target_index(&target)].settle(&intent, declared.as_deref(), ever);
                 self.reply(from, Event::Settled { ticket, settlement });
@@ -124,7 +124,7 @@ impl World {
                 self.reply(from, Event::Notified { ticket, delivered });
             }
             Effect::Control { bundle, known } => self.govern(from, &bundle, &known),
-            // Whether the order was recorded shows in the ledger; nobody waits for the answer here.
+            // The ledger shows whether the order was recorded; nothing here waits for the result.
             Effect::Ordered { .. } => {}
             Effect::Attribute { .. } => unreachable!("no target here has an audit trail"),
             Effect::Execute { .. } | Effect::WakeAt { .. } => unreachable!("they do not travel this way"),

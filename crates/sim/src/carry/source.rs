@@ -1,6 +1,5 @@
-//! What the stores answer, and what is made of their versions. Where a root app holds control
-//! documents the shipped accept plane reads real files; in the simple world a folder is a list of
-//! keys.
+//! Polls of stores, and renders of their versions. In worlds with control documents the shipped
+//! accept plane reads real files; in the simple world a directory is a list of keys.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ use crate::repository::{bootstrap, root};
 use crate::store::{self, Folder};
 use crate::world::{Recipient, World};
 
-/// What a render is asked for.
+/// The parameters of a render.
 #[derive(Debug)]
 pub(super) struct Wish<'a> {
     pub(super) app: &'a AppId,
@@ -87,8 +86,8 @@ impl World {
         }
     }
 
-    /// How a version relates to what it is to descend from, as far as the store can say: a shallow
-    /// clone does not know everything.
+    /// Returns the relation of a version to the one it must descend from, as far as the store knows
+    /// it: a shallow clone does not know the whole history.
     fn ancestry(&mut self, from: Recipient, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Ancestry {
         let name = &self.universe.stores[store];
         let base = wish.descends_from.and_then(|revision| revision.get(name));
@@ -99,7 +98,7 @@ impl World {
         if known { ancestry } else { Ancestry::Unknown }
     }
 
-    /// The simple world: a folder is a list of keys.
+    /// Renders in the simple world, where a directory is a list of keys.
     fn listed(&self, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Candidate {
         let (name, store) = (&self.universe.stores[store], &self.stores[store]);
         let before = wish.accepted.and_then(|accepted| accepted.revision.get(name));
@@ -112,12 +111,13 @@ impl World {
         match folder {
             Some(Folder::Declares(declared)) => Candidate::Rendered(store::resources(declared)),
             Some(Folder::Broken) => Candidate::Refused(vec!["app.yaml:3:5: unknown field".into()]),
-            // A vanished folder is an error, never an empty app.
+            // A missing directory is an error, never an empty app.
             None => Candidate::Refused(vec!["its folder is not there".into()]),
         }
     }
 
-    /// The accept plane reads files. What it skips, a whole render must give again.
+    /// Renders with the accept plane, which reads files. A full render must give the same for each
+    /// skipped one.
     fn considered(&mut self, from: Recipient, wish: &Wish<'_>, store: usize, offered: &VersionId) -> Candidate {
         let (name, tree) = (&self.universe.stores[store], self.stores[store].tree(offered));
         let Some(tree) = tree else { return Candidate::Failed(UnknownReason::NotLooked) };
@@ -168,8 +168,8 @@ impl World {
         }
     }
 
-    /// Works out the controls of accepted documents. They are in force for the instance's renders
-    /// before it hears of them.
+    /// Computes the controls of accepted documents. They are in force for the instance's renders
+    /// before it receives them.
     pub(super) fn govern(&mut self, from: Recipient, bundle: &Bundle, known: &BTreeMap<AppId, TargetIdentity>) {
         if !self.is_current(from) {
             return;
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// A target says who it is, if it is reached.
+    /// Returns the identity of a target, if it is reachable.
     fn introduce(&mut self, name: &TargetName) -> Option<ReachedTarget> {
         let n = self.universe.targets.iter().position(|kind| kind.identity.as_str() == name.as_str())?;
         if self.outage(n).is_some() || self.strikes(Fault::TargetUnreachable, "target silent") {

@@ -1,4 +1,4 @@
-//! What happens on the way to the targets: looks that show too little or too old a state, steps
+//! Effects on their way to the targets: observations of too little or too old a state, and steps
 //! that land late, twice or not at all.
 
 use setpoint_core::intent::Verb;
@@ -43,7 +43,7 @@ impl World {
         observation
     }
 
-    /// The last moment at which the instance decides: too late means not at all.
+    /// Sends steps, unless it is too late. This is the last moment at which the instance decides.
     pub(crate) fn leave(&mut self, from: Recipient, effect: Effect) {
         if !self.is_current(from) {
             return;
@@ -60,12 +60,12 @@ impl World {
         }
         let slow = self.strikes(Fault::SlowEffect, "slow effect");
         let delay = if slow {
-            // Limits on time are kept by the caller's clock.
+            // Timeouts are measured by the caller's clock.
             1_000 + self.instances[from.instance].lasts(u64::from(self.tape.pick("slow", 28_000)))
         } else {
             1 + u64::from(self.tape.pick("way", 40))
         };
-        // The caller may have given up on it before it lands.
+        // The caller may have given up before it lands.
         let answer = !(slow && self.tape.happens("given up early", 500));
         if !answer {
             let outcomes = work.iter().map(|_| Outcome::Unknown { detail: "timed out".into() }).collect();
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// For a while nothing comes through to a target, or it lets nobody in, or it does not know a
+    /// Makes a target unavailable for a while: unreachable, refusing the credentials, or without a
     /// kind.
     pub(crate) fn break_off(&mut self, target: usize) {
         let labels = [
@@ -103,13 +103,13 @@ impl World {
         }
     }
 
-    /// Why a target shows nothing now.
+    /// Returns the reason why a target presently returns no observation.
     pub(super) fn outage(&self, target: usize) -> Option<Fault> {
         let (fault, until) = self.outages[target]?;
         (until > self.now && fault != Fault::KindMissing).then_some(fault)
     }
 
-    /// Whether something keeps a step from landing at all.
+    /// Returns the outcome of a step that an outage keeps from landing.
     fn keep_out(&mut self, target: usize, work: &Work) -> Option<Outcome> {
         let timed_out = Outcome::Unknown { detail: "timed out".into() };
         match self.outages[target].filter(|(_, until)| *until > self.now) {
@@ -139,7 +139,7 @@ impl World {
         let facts = self.ledger.facts(&self.origin);
         let world = &mut self.targets[target];
         self.monitor.landing(&Scene { now, universe, stores, target: world, facts, bundles }, work);
-        // It left in time; how long it was under way is the network's business, and bounded.
+        // It was sent in time; the network decides how long it travels, within limits.
         let outcome = world.execute_one(work, fence, fence.leave_by);
         self.monitor.landed(&Scene { now, universe, stores, target: world, facts, bundles }, work, fence, &outcome);
         if matches!(outcome, Outcome::Done { .. }) && self.strikes(Fault::Mutated, "rewritten") {

@@ -1,5 +1,5 @@
-//! A target of one life of an instance, and what it is doing: each call of the [`Target`] trait is
-//! a task that is polled when it is woken.
+//! The target of one run of an instance, and its tasks: each call of the [`Target`] trait is a task
+//! that is polled when it is woken.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,14 +16,14 @@ use setpoint_target_kube::{KubeOptions, KubeTarget, ShortMemory};
 use super::INSTALLATION;
 use super::wire::{Handle, SentRequests, SimWire};
 
-/// What a task is there for.
+/// The purpose of a task.
 #[derive(Clone, Debug)]
 pub(crate) enum Errand {
-    /// Keeping streams open.
+    /// Keeps streams open.
     Watching,
-    /// Waiting for something to hint at.
+    /// Waits for the next hint.
     Hinting,
-    /// Looking, trying or settling.
+    /// Observes, tries or settles.
     Asking,
     Executing(Arc<Vec<Work>>, Fence),
 }
@@ -36,7 +36,7 @@ struct Task {
     waker: Waker,
 }
 
-/// The connection of one life of an instance with a cluster.
+/// The connection of one run of an instance with a cluster.
 pub(crate) struct Link {
     pub(crate) life: u32,
     pub(crate) target: KubeTarget,
@@ -44,7 +44,7 @@ pub(crate) struct Link {
     tasks: BTreeMap<u64, Task>,
     woken: Arc<Woken>,
     numbers: u64,
-    /// Its address leads to another cluster.
+    /// Set if its address leads to another cluster.
     pub(super) strayed: bool,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Tasks that have something to do, in the order they were woken.
+/// The tasks that can make progress, in the order in which they were woken.
 #[derive(Debug, Default)]
 struct Woken(Mutex<Vec<u64>>);
 
@@ -72,11 +72,11 @@ impl Wake for Alarm {
     }
 }
 
-/// What one task brought up.
+/// The requests and the result of one task.
 pub(super) struct Moved {
     pub(super) errand: Errand,
     pub(super) taken: SentRequests,
-    /// What it ended with.
+    /// The result, if the task has ended.
     pub(super) event: Option<Event>,
 }
 
@@ -94,7 +94,7 @@ impl Link {
         let mut options = KubeOptions::new(Arc::new(handle), INSTALLATION, clock, DigestKey::new([7; 32]));
         options.memory = memory;
         options.identity = Some(identity.clone());
-        // Every other process follows what bears no label of ours with all others of its kind.
+        // In every other process, unlabelled objects are watched with all others of their kind.
         options.most_by_name = if life.is_multiple_of(2) { options.most_by_name } else { 1 };
         let target = KubeTarget::new(options);
         Self { life, target, wire, tasks: BTreeMap::new(), woken: Arc::default(), numbers: 0, strayed: false }
@@ -138,7 +138,7 @@ impl Link {
         }
     }
 
-    /// Nothing that could change anything is under way.
+    /// Reports whether no task is running that could change anything.
     pub(super) fn is_idle(&self) -> bool {
         !self.tasks.values().any(|task| matches!(task.errand, Errand::Executing(..)))
     }

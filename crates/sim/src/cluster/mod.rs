@@ -1,19 +1,19 @@
 //! Clusters as targets: the shipped [`KubeTarget`](setpoint_target_kube::KubeTarget) over a
 //! Kubernetes API server in memory.
 //!
-//! Nothing of the target is imitated. Its futures are polled by hand, its requests travel through
-//! the world and meet faults, its waiting goes by simulated time. Beside each server the world
-//! keeps its plain image ([`MemoryWorld`](setpoint_target::memory::MemoryWorld)), which is what the
-//! monitor judges by and what the other worlds have for a target.
+//! The target itself is not simulated. Its futures are polled by hand, its requests travel through
+//! the world and meet faults, its waiting goes by simulated time. Next to each server the world
+//! keeps a plain image ([`MemoryWorld`](setpoint_target::memory::MemoryWorld)) of it. The monitor
+//! judges by that image, which is of the same type as the targets of the other worlds.
 //!
-//! | file | what it is |
+//! | file | content |
 //! | --- | --- |
-//! | `objects` | what apps declare on a cluster, and whether an object is as declared |
-//! | `wire` | what the target is given for a network and a clock |
-//! | `link` | a target of one life of an instance, and what it is doing |
-//! | `traffic` | requests and answers on their way, and what is lost on it |
-//! | `streams` | what is told to whoever watches |
-//! | `hands` | what strangers and the cluster's own controllers do |
+//! | `objects` | the objects that apps declare on a cluster, and whether a live one is as declared |
+//! | `wire` | the network and the clock of the target |
+//! | `link` | the target of one run of an instance, and its tasks |
+//! | `traffic` | requests and responses on their way, and their losses |
+//! | `streams` | the events of watches |
+//! | `strangers` | the acts of strangers and of the cluster's own controllers |
 
 mod link;
 pub(crate) mod objects;
@@ -36,44 +36,45 @@ pub(crate) use streams::Stream;
 pub(crate) use traffic::Sent;
 pub(crate) use wire::Reply;
 
-/// Names the installation: part of the field manager, and the label of everything that is applied.
+/// The name of the installation: part of the field manager, and the label of every applied object.
 pub(crate) const INSTALLATION: &str = "sim";
 pub(crate) const MANAGER: &str = "setpoint-sim";
-/// What strangers make objects with.
+/// The field manager of objects that strangers create.
 pub(crate) const TOOL: &str = "kubectl-client-side-apply";
 
-/// A simulated cluster, and who speaks with it.
+/// A simulated cluster and its connections.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) server: Server,
-    /// What answers while the address leads elsewhere.
+    /// The server that responds while the address leads elsewhere.
     elsewhere: Server,
     elsewhere_until: u64,
-    /// By instance; only those that are up.
+    /// The links by instance; only of those that are up.
     pub(crate) links: BTreeMap<usize, Link>,
-    /// What each instance remembers from one life to the next.
+    /// The memory that each instance keeps from one run to the next.
     memories: BTreeMap<usize, Arc<ShortMemory>>,
     streams: Vec<Stream>,
-    /// Under which intents objects were made and last written, and in which version, by UID.
+    /// The intents under which objects were created and last written, and the resulting version, by
+    /// UID.
     made: BTreeMap<String, IntentId>,
     written: BTreeMap<String, (IntentId, u64)>,
-    /// Objects that somebody wrote under our name before we did, by UID: nothing tells them from
-    /// ours.
+    /// The UIDs of objects that another client wrote under our name before we did: nothing
+    /// distinguishes them from ours.
     pub(crate) posed: BTreeSet<String>,
-    /// Revisions of the last minute, with when they were the newest: what a lagging server
-    /// remembers.
+    /// The revisions of the last minute, with the times at which they were the newest: a lagging
+    /// server serves these.
     past: VecDeque<(u64, u64)>,
-    /// Copies of what was stored in the last minutes, oldest first.
+    /// Copies of the storage in the last minutes, oldest first.
     backups: VecDeque<Backup>,
-    /// When it was restored from one last: what was under way then is lost.
+    /// The time of the last restore: requests that were in progress then are lost.
     restored_at: u64,
-    /// Objects that a backup put back, by UID: who held them then holds them again.
+    /// The UIDs of objects that a backup restored: their field owners are the former ones again.
     pub(crate) put_back: BTreeSet<String>,
-    /// What controllers say of objects that are not well.
+    /// The health of unhealthy objects, as controllers report it.
     sick: BTreeMap<Key, Health>,
-    /// The controllers will look soon.
+    /// Set if the controllers are scheduled to run.
     tidying: bool,
-    /// Until when somebody keeps the namespace, or the definition, away.
+    /// The times until which the namespace or the definition stays removed.
     namespace_away_until: Option<u64>,
     definition_away_until: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What apps declare on a cluster, and whether what stands there is as declared.
+//! The objects that apps declare on a cluster, and the comparison of a live object with them.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use setpoint_kube_world::{Place, Stored};
 
 use super::MANAGER;
 
-/// Where all that lives in a namespace lives.
+/// The namespace of all namespaced objects.
 pub(crate) const NAMESPACE: &str = "sim";
-/// As many replicas as are declared. Somebody else may want another number, and may have it.
+/// The declared number of replicas. Other writers may set another number, and keep it.
 const REPLICAS: u32 = 2;
 /// The path that co-owners may write.
 pub(crate) const CO_OWNED: &str = ".spec.replicas";
 
-/// A key of a cluster. What ends in 7 is a namespace, which nobody deletes without a person's
-/// leave.
+/// Returns a key of a cluster. A number that ends in 7 is a namespace, which is deleted only with a
+/// person's permission.
 pub(crate) fn key(name: &str, n: usize) -> Key {
     let class = match n {
         7 => "Namespace",
@@ -32,7 +32,7 @@ pub(crate) fn key(name: &str, n: usize) -> Key {
     Key::new(class, namespace, name).expect("a valid key")
 }
 
-/// Whether a key is of a cluster, and not of a plain world.
+/// Reports whether a key is of a cluster, and not of a plain world.
 pub(crate) fn is_of_cluster(key: &Key) -> bool {
     key.class() != "thing"
 }
@@ -44,14 +44,14 @@ pub(crate) fn place(key: &Key) -> Place {
     Place { kind, namespace: key.namespace().to_owned(), name: key.name().to_owned() }
 }
 
-/// The key of what stands at a place.
+/// Returns the key of the object at a place.
 pub(crate) fn key_at(place: &Place) -> Option<Key> {
     let kind = &KINDS[place.kind];
     let class = if kind.group.is_empty() { kind.kind.to_owned() } else { format!("{}/{}", kind.group, kind.kind) };
     Key::new(&class, &place.namespace, &place.name).ok()
 }
 
-/// The path of a place on the server.
+/// Returns the path of a place on the server.
 pub(crate) fn path(place: &Place) -> String {
     format!("{}/{}", collection(place), place.name)
 }
@@ -63,7 +63,7 @@ pub(crate) fn collection(place: &Place) -> String {
     format!("{root}/{}{within}/{}", kind.version, kind.plural)
 }
 
-/// What is declared under a key with a content.
+/// Returns the declared object for a key and a content.
 pub(crate) fn json(key: &Key, content: u32) -> Json {
     let place = place(key);
     let kind = &KINDS[place.kind];
@@ -102,7 +102,7 @@ pub(crate) fn body(key: &Key, content: u32) -> Value {
 
 pub(crate) fn resource(key: &Key, content: u32) -> Resource {
     let kind = &KINDS[place(key).kind];
-    // How many replicas there are is for others to say.
+    // Other writers decide on the number of replicas.
     let shared = (kind.kind == "Deployment").then(|| SharedField { path: "spec.replicas".into(), writer: None });
     Resource {
         key: key.clone(),
@@ -120,13 +120,14 @@ pub(crate) fn resource(key: &Key, content: u32) -> Resource {
     }
 }
 
-/// The content that an object has, if all that is declared of it is as it would be declared.
+/// Returns the content of an object, if all its declared fields are as in the declaration of that
+/// content.
 pub(crate) fn content_of(key: &Key, stored: &Stored) -> Option<u32> {
     let object = &stored.body;
     let holds = |object: &Json, entries: usize| object["data"].as_object().is_some_and(|data| data.len() == entries);
     let number = |text: &Json| text.as_str().and_then(|text| text.parse::<u32>().ok());
     match KINDS[place(key).kind].kind {
-        // What is declared of these is complete: what a stranger adds is taken out.
+        // The declaration of these is complete: additions of strangers are removed.
         "ConfigMap" => number(&object["data"]["content"])
             .filter(|_| object["data"]["twin"] == object["data"]["content"] && holds(object, 2)),
         "Secret" => number(&object["data"]["content"]).filter(|_| holds(object, 1)),
@@ -148,7 +149,7 @@ pub(crate) fn content_of(key: &Key, stored: &Stored) -> Option<u32> {
     }
 }
 
-/// Whether another object controls it.
+/// Reports whether another object controls it.
 pub(crate) fn is_controlled(stored: &Stored) -> bool {
     let owners = stored.body["metadata"]["ownerReferences"].as_array();
     owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))

@@ -1,4 +1,4 @@
-//! What strangers do to a cluster, and what its own controllers do.
+//! The acts of strangers on a cluster, and those of its own controllers.
 
 use serde_json::{Value as Json, json};
 use setpoint_core::key::Key;
@@ -16,12 +16,12 @@ use crate::world::{Happening, World};
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 const JSON: &str = "application/json";
-/// Who holds something that is to be deleted, until somebody helps.
+/// The finalizer of a stranger, who keeps an object from being deleted until a person helps.
 const HOLD: &str = "sim.setpoint.dev/hold";
-/// An object of nobody's that may control others.
+/// An object of no app that may control others.
 const OWNER: &str = "owner";
 
-/// The code of an answer, and what was answered.
+/// Returns the status code and the body of a response.
 fn ask(server: &mut Server, method: Method, path: &str, content: Option<(&str, &Json)>) -> (u16, Json) {
     let content = content.map(|(how, body)| (how.to_owned(), body.to_string().into_bytes()));
     match server.answer(&Request::new(method, path, JSON, content)) {
@@ -35,7 +35,7 @@ fn patch(server: &mut Server, place: &Place, who: &str, change: &Json) -> u16 {
     ask(server, Method::Patch, &path, Some((MERGE, change))).0
 }
 
-/// The namespace that everything lives in, and an owner for others.
+/// Creates the namespace of all objects, and an owner for others.
 pub(super) fn furnish(server: &mut Server) {
     let namespace = json!({"metadata": {"name": objects::NAMESPACE}});
     ask(server, Method::Post, "/api/v1/namespaces?fieldManager=kubectl", Some((JSON, &namespace)));
@@ -44,7 +44,7 @@ pub(super) fn furnish(server: &mut Server) {
     ask(server, Method::Post, &path, Some((JSON, &owner)));
 }
 
-/// A change by hand that makes an object another than declared.
+/// Returns a change by hand that makes an object differ from its declaration.
 fn edited(key: &Key, content: u32) -> Json {
     let whole = objects::json(key, content);
     match KINDS[place_of(key).kind].kind {
@@ -57,7 +57,7 @@ fn edited(key: &Key, content: u32) -> Json {
     }
 }
 
-/// Something beside what is declared.
+/// Returns an addition next to the declared fields.
 fn added(key: &Key, stored: &Json) -> Json {
     match KINDS[place_of(key).kind].kind {
         "ConfigMap" | "Secret" => json!({"data": {"stranger": "0000here"}}),
@@ -73,14 +73,14 @@ fn added(key: &Key, stored: &Json) -> Json {
     }
 }
 
-/// As many copies are kept.
+/// The maximum number of backups.
 const MOST_BACKUPS: usize = 6;
 
-/// The way to meddle that is an apply under our name.
+/// The way of interference that is an apply under our name.
 const POSE: u32 = 5;
 
 impl World {
-    /// Does something to a cluster's server, and lets everybody hear of it.
+    /// Does something to a cluster's server, and schedules the events of it.
     fn handle<T>(&mut self, target: usize, act: impl FnOnce(&mut Server) -> T) -> T {
         let server = &mut self.clusters[target].server;
         server.set_now(self.now / 1_000);
@@ -93,13 +93,13 @@ impl World {
         result
     }
 
-    /// A stranger writes what stands under a key.
+    /// Edits the object under a key as a stranger.
     pub(crate) fn edit_on_cluster(&mut self, target: usize, key: &Key, content: u32, who: &str) -> bool {
         let (place, change) = (place_of(key), edited(key, content));
         self.handle(target, |server| patch(server, &place, who, &change)) == 200
     }
 
-    /// The same in one of the many ways that people have.
+    /// Does the same in one of the many ways that people have.
     pub(crate) fn meddle_on_cluster(&mut self, target: usize, key: &Key, content: u32) {
         let place = place_of(key);
         let Some(stored) = self.clusters[target].server.object(&place).map(|stored| stored.render(&place)) else {
@@ -135,7 +135,7 @@ impl World {
         });
     }
 
-    /// Somebody writes what stands there under our name, before we do.
+    /// Records that another client wrote the object under our name, if that was before we did.
     fn poses(&mut self, target: usize, place: &Place) {
         let cluster = &mut self.clusters[target];
         let Some(uid) = cluster.server.object(place).map(|stored| stored.uid().to_owned()) else { return };
@@ -149,7 +149,7 @@ impl World {
         self.handle(target, |server| ask(server, Method::Delete, &path, None).0) == 200
     }
 
-    /// Somebody puts an object of their own in place of what stands there.
+    /// Replaces the object under a key by a stranger's own.
     pub(crate) fn recreate_on_cluster(&mut self, target: usize, key: &Key, content: u32, who: &str) {
         let place = place_of(key);
         let mut whole = objects::json(key, content);
@@ -165,19 +165,19 @@ impl World {
                 let path = format!("{}?fieldManager={MANAGER}&force=true", objects::path(&place));
                 return ask(server, Method::Patch, &path, Some((APPLY, &whole))).0;
             }
-            // Some have it from a tool that they declare it with.
+            // Some objects come from a tool that declares them.
             let custom = KINDS[place.kind].custom;
             let who = if custom { who } else { TOOL };
             let path = format!("{}?fieldManager={who}", objects::collection(&place));
             ask(server, Method::Post, &path, Some((JSON, &whole))).0
         });
         if poses {
-            // Where nothing could be deleted it is what a tool has made.
+            // If nothing could be deleted, the object is one that a tool has created.
             self.poses(target, &place);
         }
     }
 
-    /// Somebody puts a finalizer on an object, or takes all off.
+    /// Puts a finalizer on an object, or removes all of them.
     pub(crate) fn finalize_on_cluster(&mut self, target: usize, key: &Key, holds: bool) {
         let place = place_of(key);
         let finalizers = if holds { json!([HOLD]) } else { Json::Null };
@@ -208,12 +208,12 @@ impl World {
         }
     }
 
-    /// Somebody else writes just before a request of ours lands.
+    /// Lets another client write just before a request of ours lands.
     pub(super) fn touch(&mut self, target: usize, sent: &Sent) {
         let Some(place) = sent.place() else { return };
         let absent = self.clusters[target].server.object(&place).is_none();
-        // Where nothing stands they may be the first; what is about to be deleted they may have put
-        // another in place of.
+        // Where no object exists, the stranger may be the first to create one. An object that is
+        // about to be deleted may have been replaced.
         if (absent || sent.is_delete()) && self.tape.happens("puts their own", 400) {
             if let Some(key) = objects::key_at(&place) {
                 self.recreate_on_cluster(target, &key, 85, "toucher");
@@ -224,7 +224,7 @@ impl World {
         self.handle(target, |server| patch(server, &place, "toucher", &change));
     }
 
-    /// Something that concerns a whole cluster.
+    /// Changes something that concerns a whole cluster.
     pub(crate) fn shake_cluster(&mut self, target: usize) {
         let minutes = 1 + u64::from(self.tape.pick("away minutes", 4));
         let until = self.now + minutes * 60_000;
@@ -240,7 +240,7 @@ impl World {
                 self.clusters[target].definition_away_until = Some(until);
             }
             2 => {
-                // What it controlled goes with it.
+                // The objects that it controlled go with it.
                 let owner = Place { name: OWNER.to_owned(), ..place_of(&objects::key(OWNER, 0)) };
                 self.handle(target, |server| ask(server, Method::Delete, &objects::path(&owner), None));
             }
@@ -251,7 +251,7 @@ impl World {
         self.after(minutes * 60_000 + 1, Happening::Tidy { target });
     }
 
-    /// Somebody backs up what a cluster stores.
+    /// Backs up the storage of a cluster.
     pub(crate) fn back_up_cluster(&mut self, target: usize) {
         let cluster = &mut self.clusters[target];
         cluster.backups.push_back(cluster.server.back_up());
@@ -260,12 +260,12 @@ impl World {
         }
     }
 
-    /// Somebody puts one of the last backups in place of what a cluster stores.
+    /// Restores the storage of a cluster from one of the last backups.
     pub(crate) fn restore_from_backup(&mut self, target: usize) {
         let backups = self.clusters[target].backups.len() as u32;
         let number = self.tape.pick("which backup", backups.max(1)) as usize;
         let Some(backup) = self.clusters[target].backups.get(number).cloned() else { return };
-        // Nobody remembers revisions that are yet to come again.
+        // The restored server does not know the revisions after the backup.
         let cluster = &mut self.clusters[target];
         cluster.backups.truncate(number + 1);
         cluster.past.clear();
@@ -277,7 +277,7 @@ impl World {
             let (uid, key) = (change.after.as_ref().map(|stored| stored.uid()), objects::key_at(&change.place));
             let is_same = change.before.as_ref().map(|stored| stored.uid()) == uid;
             if let (false, Some(key), Some(uid)) = (is_same, key, uid.and_then(|uid| Uid::new(uid).ok())) {
-                // It was deleted after the backup was made, and nobody has to remember it.
+                // It was deleted after the backup was made, so no claim of it has to exist.
                 self.monitor.let_go.insert((key, uid));
             }
         }
@@ -292,7 +292,8 @@ impl World {
         }
     }
 
-    /// The controllers of a cluster look after what has changed; what was away comes back.
+    /// Runs the controllers of a cluster, and restores a removed namespace or definition after its
+    /// time.
     pub(crate) fn tidy(&mut self, target: usize) {
         self.clusters[target].tidying = false;
         self.lead(target);
@@ -324,14 +325,14 @@ impl World {
                 })
                 .is_none_or(Stored::is_leaving)
         {
-            // It is not empty yet: somebody makes it anew later.
+            // It is not empty yet: it will be recreated later.
             self.clusters[target].namespace_away_until = Some(now + 10_000);
             self.after(10_001, Happening::Tidy { target });
         }
     }
 
-    /// The address of a cluster leads where it should, or not. It changes only while nothing is
-    /// under way.
+    /// Directs the address of a cluster to the right server, or to the other one. It changes only
+    /// while no change is in progress.
     fn lead(&mut self, target: usize) {
         let strays = self.clusters[target].elsewhere_until > self.now;
         let mut busy = false;
@@ -348,7 +349,7 @@ impl World {
         }
     }
 
-    /// Everything that somebody kept away is back, and nobody holds anything.
+    /// Restores everything that was removed, and removes all finalizers of strangers.
     pub(crate) fn restore_clusters(&mut self) {
         for target in 0..self.clusters.len() {
             let cluster = &mut self.clusters[target];
@@ -375,7 +376,7 @@ impl World {
 }
 
 impl super::Cluster {
-    /// What the controllers of deployments and widgets have to say anew.
+    /// Returns the changed statuses that the controllers of deployments and widgets report.
     fn statuses(&self) -> Vec<(Place, Json)> {
         let held = self.server.objects().filter(|(place, _)| matches!(KINDS[place.kind].kind, "Deployment" | "Widget"));
         let told = held.filter_map(|(place, stored)| {

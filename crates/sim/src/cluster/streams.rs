@@ -1,5 +1,5 @@
-//! What is told to whoever watches a cluster: in order, late, with a hole, cut in the middle, or no
-//! further because the server has forgotten.
+//! The events of a cluster for its watches: in order, late, with a gap, cut in the middle, or ended
+//! because the server has forgotten the revision.
 
 use setpoint_kube_world::Watch;
 use setpoint_target_kube::wire::WireError;
@@ -8,12 +8,12 @@ use super::wire::Channel;
 use crate::fault::Fault;
 use crate::world::{Happening, Recipient, World};
 
-/// Streams say how far they are this often.
+/// The interval of a stream's bookmarks.
 const MARK_EVERY: u64 = 60_000;
-/// Servers end streams after a while, in good order.
+/// The time after which servers end streams regularly.
 const LONGEST: u64 = 30 * 60_000;
 
-/// A stream that somebody has open.
+/// An open stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     to: Recipient,
@@ -21,9 +21,9 @@ pub(crate) struct Stream {
     watch: Watch,
     channel: Channel,
     opened_at: u64,
-    /// Something is about to be told.
+    /// Set if a delivery is scheduled.
     telling: bool,
-    /// What was there at first has been told.
+    /// Set once the initial events have been delivered.
     begun: bool,
 }
 
@@ -38,7 +38,7 @@ impl World {
         channel
     }
 
-    /// Something happened on a cluster: whoever watches will hear of it.
+    /// Schedules the events of a change on a cluster for its watches.
     pub(super) fn stir(&mut self, target: usize) {
         for n in 0..self.clusters[target].streams.len() {
             if std::mem::replace(&mut self.clusters[target].streams[n].telling, true) {
@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    /// Where a stream is among those that are open; one that nobody reads any more is closed.
+    /// Returns the position of an open stream. A stream without a reader is closed.
     fn stream(&mut self, to: Recipient, target: usize, number: u64) -> Option<usize> {
         let at = self.clusters[target].streams.iter().position(|one| one.to == to && one.number == number)?;
         if self.is_current(to) && self.clusters[target].streams[at].channel.is_read() {
@@ -76,11 +76,11 @@ impl World {
         let partition =
             self.outages[target].is_some_and(|(fault, until)| fault == Fault::Partition && until > self.now);
         if partition {
-            // Nothing comes through; what happened meanwhile is told afterwards.
+            // Nothing comes through; the events of this time are delivered afterwards.
             return self.after(10_000, Happening::Tell { to, target, number });
         }
         let dropped = self.strikes(Fault::DroppedEvent, "events dropped");
-        // A server that loses an event goes on as if nothing had been.
+        // A server that loses an event continues as if nothing had happened.
         let swallowed = dropped && self.clusters[target].streams[at].begun && self.tape.happens("swallowed", 500);
         if self.script.drops_next() || dropped && !swallowed {
             return self.cut(target, at, None);
@@ -109,7 +109,7 @@ impl World {
         self.drive(to.instance, target);
     }
 
-    /// What has just happened is told nobody.
+    /// Drops the latest events for all streams.
     pub(crate) fn lose_events(&mut self, target: usize) {
         let cluster = &mut self.clusters[target];
         for stream in cluster.streams.iter_mut().filter(|stream| stream.begun) {
@@ -117,7 +117,7 @@ impl World {
         }
     }
 
-    /// All streams end: the server has gone.
+    /// Ends all streams, because the server has stopped.
     pub(super) fn cut_all(&mut self, target: usize) {
         while !self.clusters[target].streams.is_empty() {
             self.cut(target, 0, None);
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// A stream says how far it is.
+    /// Sends the bookmark of a stream.
     pub(crate) fn mark(&mut self, to: Recipient, target: usize, number: u64) {
         let Some(at) = self.stream(to, target, number) else { return };
         if let Some(until) = self.is_paused(to) {

@@ -1,5 +1,5 @@
-//! Requests on their way to a cluster and answers on their way back: late, lost, refused, or
-//! carried out with nobody to hear of it.
+//! Requests on their way to a cluster and responses on their way back: late, lost, refused, or
+//! carried out without a receiver.
 
 use std::sync::Arc;
 
@@ -21,20 +21,20 @@ use crate::fault::Fault;
 use crate::monitor::{Change, Scene};
 use crate::world::{Happening, Recipient, World};
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(crate) struct Sent {
     number: u64,
     request: kube::Request,
-    /// The step it belongs to, and the fence of that.
+    /// The step that it belongs to, and the fence of that.
     work: Option<(Work, Fence)>,
     at: u64,
-    /// It went to where the address led.
+    /// Set if it went to the other cluster, because the address led there.
     strayed: bool,
 }
 
 impl Sent {
-    /// The object it is about.
+    /// Returns the place of the object that it is about.
     pub(super) fn place(&self) -> Option<kube::Place> {
         self.request.place()
     }
@@ -49,7 +49,7 @@ impl World {
         target < self.clusters.len()
     }
 
-    /// An instance that starts opens its connections.
+    /// Opens the connections of an instance that starts.
     pub(crate) fn connect(&mut self, n: usize) {
         for target in 0..self.clusters.len() {
             let (now, life) = (self.instances[n].clock(self.now), self.instances[n].life);
@@ -69,14 +69,14 @@ impl World {
         }
     }
 
-    /// It dies: what it was doing is over, what has left it is not.
+    /// Ends the tasks of an instance that dies. Requests that were sent stay on their way.
     pub(crate) fn disconnect(&mut self, n: usize) {
         for cluster in &mut self.clusters {
             cluster.links.remove(&n);
         }
     }
 
-    /// An effect for a cluster begins. Gives it back where it is for another target.
+    /// Starts an effect for a cluster. Returns it if it is for another target.
     pub(crate) fn ask_cluster(&mut self, from: Recipient, effect: Effect) -> Option<Effect> {
         let target = match &effect {
             Effect::Observe { target, .. }
@@ -145,7 +145,7 @@ impl World {
         None
     }
 
-    /// Polls whatever can go on, and sends what comes of it.
+    /// Polls every task that can make progress, and sends the requests.
     pub(super) fn drive(&mut self, n: usize, target: usize) {
         loop {
             let clock = self.instances[n].clock(self.now);
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// A task has ended with this.
+    /// Handles the end of a task with this event.
     fn hear(&mut self, to: Recipient, target: usize, errand: &Errand, event: Event) {
         if let Event::Observed { observation, .. } = &event {
             self.monitor.looked(to.instance, self.targets[target].identity(), observation);
@@ -207,12 +207,12 @@ impl World {
         self.after(delay, Happening::Reach { from, target, sent: Box::new(sent) });
     }
 
-    /// A request reaches the cluster, or does not.
+    /// Delivers a request to the cluster, or loses it.
     pub(crate) fn attend(&mut self, from: Recipient, target: usize, sent: &Sent) {
         let lost = |detail: &str| Reply::Failure(WireError::Unanswered { detail: detail.to_owned() });
         self.monitor.asked(sent.request.path(), self.now);
         match self.outages[target].filter(|(_, until)| *until > self.now) {
-            // Whoever asked gives up by itself.
+            // The client gives up by itself.
             Some((Fault::Partition, _)) => return,
             Some((Fault::Revoked, _)) => return self.respond(from, target, sent, refused(&Refused::unknown_client())),
             _ => {}
@@ -266,7 +266,7 @@ impl World {
         self.after(2, Happening::Respond { to, target, number, reply: Box::new(reply) });
     }
 
-    /// An answer, or the end of a wait, reaches the instance.
+    /// Delivers a response, or the end of a wait, to the instance.
     pub(crate) fn come_back(&mut self, to: Recipient, target: usize, number: u64, reply: Option<Box<Reply>>) {
         if !self.is_current(to) {
             return;
@@ -287,7 +287,7 @@ impl World {
         self.drive(to.instance, target);
     }
 
-    /// The cluster answers, and the monitor sees what truly happened.
+    /// Carries out a request on the cluster, and reports the true changes to the monitor.
     fn carry_out(&mut self, target: usize, sent: &Sent) -> kube::Reply {
         let seconds = self.now / 1_000;
         if sent.strayed {
@@ -335,7 +335,7 @@ impl World {
         reply
     }
 
-    /// A rule of the cluster that rewrites what is given, for this one write.
+    /// Returns a rule of the cluster that rewrites this one write.
     fn rewriting(&mut self, sent: &Sent) -> Option<(kube::Place, Rule)> {
         sent.work.as_ref()?;
         let place = sent.request.place()?;
@@ -359,8 +359,8 @@ impl World {
         Some((place, Rule::Rewrite { pointer: pointer.to_owned(), value }))
     }
 
-    /// What a change of ours made of the cluster: what it rests on must be so, and nothing else may
-    /// have moved.
+    /// Judges a change of ours on the cluster: its preconditions must be true, and nothing else may
+    /// have changed.
     fn judge(&mut self, target: usize, sent: &Sent, reply: &kube::Reply, (committed, rewritten): (&[Committed], bool)) {
         let place = sent.request.place();
         let change = committed.iter().find(|change| Some(&change.place) == place.as_ref());
@@ -409,7 +409,7 @@ impl World {
         }
     }
 
-    /// Brings the image of a cluster up to what it truly holds.
+    /// Updates the image of a cluster to its true content.
     pub(super) fn reflect(&mut self, target: usize, committed: &[Committed]) {
         let (cluster, image) = (&mut self.clusters[target], &mut self.targets[target]);
         for change in committed {

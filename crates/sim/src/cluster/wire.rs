@@ -1,5 +1,5 @@
-//! What a target is given for a network and a clock: requests wait in a basket until the world
-//! takes them, answers and instants come from it.
+//! The network and the clock of a target: requests wait in a basket until the world takes them, and
+//! the world provides responses and times.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -12,7 +12,7 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_target_kube::Clock;
 use setpoint_target_kube::wire::{Body, Request, Response, Wire, WireError};
 
-/// How a request ends.
+/// The end of a request.
 #[derive(Debug)]
 pub(crate) enum Reply {
     Answer {
@@ -20,7 +20,7 @@ pub(crate) enum Reply {
         bytes: Vec<u8>,
         retry_after: Option<Span>,
     },
-    /// An answer that does not end by itself.
+    /// A response without an end.
     Stream(Channel),
     Failure(WireError),
 }
@@ -33,13 +33,13 @@ struct Basket {
     numbers: u64,
     requests: Vec<(u64, Request)>,
     waits: Vec<(u64, Span)>,
-    /// What somebody waits for; with what came, once it has.
+    /// The slots of waiting callers, with the reply once it has arrived.
     slots: BTreeMap<u64, Slot>,
     connections: u64,
     now: Timestamp,
 }
 
-/// What came up, each with the number that its answer is given for.
+/// New requests and waits, each with the number for its reply.
 pub(super) struct SentRequests {
     pub(super) requests: Vec<(u64, Request)>,
     pub(super) waits: Vec<(u64, Span)>,
@@ -60,13 +60,13 @@ impl SimWire {
         self.basket().now = now;
     }
 
-    /// Requests and waits that came up since this was last asked.
+    /// Takes the requests and waits that are new since the last call.
     pub(super) fn take(&self) -> SentRequests {
         let mut basket = self.basket();
         SentRequests { requests: std::mem::take(&mut basket.requests), waits: std::mem::take(&mut basket.waits) }
     }
 
-    /// What came for a number. Nobody may wait for it any more.
+    /// Delivers the reply for a number. There may be no caller that still waits for it.
     pub(super) fn give(&self, number: u64, reply: Reply) {
         let waker = {
             let mut basket = self.basket();
@@ -79,12 +79,12 @@ impl SimWire {
         }
     }
 
-    /// A wait is over.
+    /// Ends a wait.
     pub(super) fn ring(&self, number: u64) {
         self.give(number, Reply::Answer { code: 0, bytes: Vec::new(), retry_after: None });
     }
 
-    /// The next request goes over a new connection.
+    /// Sends the next request over a new connection.
     pub(super) fn reconnect(&self) {
         self.basket().connections += 1;
     }
@@ -98,7 +98,7 @@ impl SimWire {
     }
 }
 
-/// Somebody waits for a number, until this is dropped.
+/// A caller that waits for a number, until this is dropped.
 struct Waiting {
     wire: Arc<SimWire>,
     number: u64,
@@ -171,7 +171,7 @@ impl Wire for Handle {
     }
 }
 
-/// The bytes of a stream on their way.
+/// The bytes of a stream in transit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Channel(Arc<Mutex<Flowing>>);
 
@@ -187,7 +187,7 @@ impl Channel {
         self.change(|flowing| flowing.chunks.push_back(Ok(bytes)));
     }
 
-    /// The stream is over, in good order or not.
+    /// Ends the stream, with an error or without.
     pub(super) fn end(&self, error: Option<WireError>) {
         self.change(|flowing| {
             flowing.chunks.extend(error.map(Err));
@@ -220,7 +220,7 @@ impl Channel {
         }))
     }
 
-    /// Whether anybody still reads it.
+    /// Reports whether the stream still has a reader.
     pub(super) fn is_read(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

@@ -1,11 +1,11 @@
-//! Refusals: how often each was seen, and which must have been.
+//! Refusals: the number of their occurrences, and the ones that must occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_sim::universe::Ground;
 
-/// Refusals that enough seeds show on every ground. docs/simulator.md says why others are not among
-/// them.
+/// Refusals that occur on every ground, if there are enough seeds. docs/simulator.md gives the
+/// reasons why others are not among them.
 const EVERYWHERE: &[&str] = &[
     "adopted",
     "app not ready",
@@ -39,8 +39,8 @@ const EVERYWHERE: &[&str] = &[
     "window closed",
 ];
 
-/// And those that only plain worlds show: documents that go and come back, targets that lag, things
-/// that cannot be changed.
+/// Refusals that occur only in plain worlds, with documents that disappear and return, lagging
+/// targets and immutable fields.
 const ON_PLAIN: &[&str] = &[
     "frozen",
     "over fleet budget",
@@ -51,7 +51,7 @@ const ON_PLAIN: &[&str] = &[
     "replacement refused",
 ];
 
-/// And those that only clusters show: finalizers that hang.
+/// Refusals that occur only on clusters, with finalizers that block a deletion.
 const ON_CLUSTERS: &[&str] = &["being deleted"];
 
 fn demanded(ground: Ground) -> impl Iterator<Item = &'static str> {
@@ -59,7 +59,7 @@ fn demanded(ground: Ground) -> impl Iterator<Item = &'static str> {
     EVERYWHERE.iter().chain(own).copied()
 }
 
-/// In how many worlds of each ground each reason was given for not doing something.
+/// The number of worlds of each ground in which each refusal occurred.
 #[derive(Default)]
 pub(super) struct Refused(BTreeMap<&'static str, BTreeMap<Ground, u64>>);
 
@@ -82,7 +82,7 @@ impl Refused {
         }
     }
 
-    /// Prints what should have been seen and was not.
+    /// Prints the expected refusals that did not occur.
     pub(super) fn all_seen(&self, grounds: &[Ground]) -> bool {
         let of_each = grounds.iter().flat_map(|ground| demanded(*ground).map(move |reason| (*ground, reason)));
         let unseen: Vec<_> = of_each.filter(|(ground, reason)| self.worlds(reason, *ground) == 0).collect();

@@ -1,18 +1,18 @@
-//! `run`: which seeds on which grounds, or which tape.
+//! `run`: the selection of seeds and grounds, or of a tape.
 
 use setpoint_sim::universe::Ground;
 
 use super::{ENOUGH_SEEDS, HELP};
 
-/// What `run` is asked for.
+/// The arguments of `run`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Seeds(Seeds),
-    /// A tape, from this file.
+    /// The file of a tape.
     Tape(String),
 }
 
-/// The seeds to be run.
+/// The seeds to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Seeds {
     pub(super) number: u64,
@@ -21,8 +21,7 @@ pub(super) struct Seeds {
 }
 
 impl Asked {
-    /// What is not understood is refused: a run that leaves out what was meant says `ok` all the
-    /// same.
+    /// Unknown arguments are refused: a run that ignores one would print `ok` all the same.
     pub(super) fn read(options: &[&str]) -> Result<Self, String> {
         let mut seeds = Seeds::enough();
         let mut tape = None;
@@ -55,12 +54,12 @@ fn ground(named: &str) -> Result<Ground, String> {
 }
 
 impl Seeds {
-    /// As many as find every fault and refusal.
+    /// Returns enough seeds to find every fault and refusal.
     pub(super) fn enough() -> Self {
         Self { number: ENOUGH_SEEDS, from: 0, grounds: Ground::ALL.to_vec() }
     }
 
-    /// Every seed on every ground.
+    /// Returns every seed on every ground.
     pub(super) fn all(&self) -> impl Iterator<Item = (Ground, u64)> {
         let seeds = self.from..self.from + self.number;
         seeds.flat_map(|seed| self.grounds.iter().map(move |ground| (*ground, seed)))

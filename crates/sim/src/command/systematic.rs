@@ -7,12 +7,12 @@ use setpoint_sim::monitor::Violation;
 use setpoint_sim::scenario::variation::{Kind, Variation};
 use setpoint_sim::scenario::{self, Scenario};
 
-/// What was asked for.
+/// The arguments.
 #[derive(Debug, Default)]
 pub(super) struct Request {
-    /// Only scenarios whose name contains this.
+    /// Runs only scenarios whose name contains this.
     only: String,
-    /// Only this run, with all that happened.
+    /// Runs only this variation, and prints its timeline.
     alone: Option<Variation>,
 }
 
@@ -34,7 +34,7 @@ impl Request {
     }
 }
 
-/// Runs what was asked for; whether all of it is as it should be.
+/// Runs the selected scenarios; returns whether all passed.
 pub(super) fn answer(request: &Request) -> bool {
     let mut scenarios = scenario::all();
     scenarios.retain(|scenario| scenario.name.contains(&request.only));
@@ -51,7 +51,7 @@ pub(super) fn answer(request: &Request) -> bool {
     }
 }
 
-/// One run, and all that happened in it.
+/// Runs one variation and prints its timeline.
 fn tell(scenario: &Scenario, variation: Variation) -> bool {
     let played = scenario.run(variation, true);
     println!("{}", scenario.name);
@@ -67,8 +67,8 @@ fn tell(scenario: &Scenario, variation: Variation) -> bool {
 
 type Failure = (usize, Variation, Violation);
 
-/// Every variation of every scenario. All cores take the next one that nobody has taken; the first
-/// failure is the same whoever took it, because all that come before it are run too.
+/// Runs every variation of every scenario. Each core takes the next free variation. The first
+/// failure does not depend on the cores, because all variations before it are run too.
 fn run_all(scenarios: &[Scenario]) -> bool {
     let runs: Vec<(usize, Variation)> = scenarios
         .iter()

@@ -1,4 +1,4 @@
-//! How much may be deleted, against what was owned when it was decided.
+//! The delete budgets, against the number of owned objects at the time of the decision.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,15 +13,16 @@ use setpoint_ledger::Entry;
 
 use super::{DAY, Ledgered, MINUTE, Monitor};
 
-/// What was owned when a plan was made may have changed by the time its last delete is intended.
+/// The number of owned objects may change between a plan and the intent of its last delete; this is
+/// the maximum time.
 const PLAN: u64 = 5 * MINUTE;
 
-/// What the monitor remembers of deletes.
+/// The monitor's memory of deletes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Budgets {
     /// Deletes that count for their app, with the world's time.
     deletes: Vec<(u64, AppId)>,
-    /// Deletes that count for the fleet, those of apps that are taken down among them.
+    /// Deletes that count for the fleet, including those of retired apps.
     fleet: Vec<FleetDelete>,
     paid: BTreeSet<(Key, Uid)>,
     owned: BTreeMap<AppId, Recent>,
@@ -33,11 +34,11 @@ pub(super) struct Budgets {
 struct FleetDelete {
     at: Timestamp,
     by: AppId,
-    /// The app was forgotten since.
+    /// Set if the app was forgotten since.
     forgotten: bool,
 }
 
-/// A number, with what it was lately, each since an instant of the world.
+/// A number and its recent values, each with the time in the world at which it began.
 #[derive(Clone, Debug, Default)]
 struct Recent(VecDeque<(u64, u32)>);
 
@@ -51,7 +52,7 @@ impl Recent {
         }
     }
 
-    /// The most it was while a plan of now may have been made.
+    /// Returns the highest value at any time when a present plan may have been made.
     fn most(&self, now: u64) -> u32 {
         let ended = |n: usize| self.0.get(n + 1).is_some_and(|(since, _)| since + PLAN < now);
         let lately = self.0.iter().enumerate().filter(|(n, _)| !ended(*n));
@@ -60,11 +61,11 @@ impl Recent {
 }
 
 impl Monitor {
-    /// A delete is intended: a person allowed it, or it is within the budgets.
+    /// Checks an intended delete: a person allowed it, or it is within the budgets.
     pub(super) fn delete_paid(&mut self, scene: &Ledgered<'_>, entry: &Entry, intent: &Intent) {
         let uid = intent.expect.as_ref().map(|expect| expect.uid.clone());
-        // What is declared is deleted only to be made again, and costs nothing but the permission
-        // where it was there before us.
+        // A declared object is deleted only to be replaced. That costs nothing, except the
+        // permission if the object was there before us.
         if intent.declared.is_some() {
             if is_adopted(entry, &intent.key) {
                 self.take_permission(intent);
@@ -76,8 +77,7 @@ impl Monitor {
             return;
         }
         let retiring = scene.facts.apps.get(&intent.app).is_some_and(|facts| facts.retiring);
-        // Taking the whole app down is what was declared: that lifts the app's own budget, and not
-        // the fleet's.
+        // Retiring the whole app is declared: that lifts the app's own budget, but not the fleet's.
         if !retiring {
             self.app_deletes(scene.now, &intent.app);
         }
@@ -92,8 +92,8 @@ impl Monitor {
         self.holds("S3", spent <= budget, || format!("{app} deletes {spent} within a day, allowed are {budget}"));
     }
 
-    /// By the writers' own clocks: one that starts hours ahead ends the hour early, and nothing can
-    /// be done about it.
+    /// Counts by the writers' own clocks: one that starts hours ahead ends the hour early, which
+    /// cannot be prevented.
     fn fleet_deletes(&mut self, now: u64, app: &AppId, at: Timestamp) {
         self.budgets.fleet.push(FleetDelete { at, by: app.clone(), forgotten: false });
         let lately = |delete: &&FleetDelete| at.since(delete.at) < Span::hours(1);
@@ -102,7 +102,7 @@ impl Monitor {
         self.holds("S3", spent <= budget, || format!("the fleet deletes {spent} within an hour, allowed are {budget}"));
     }
 
-    /// Claims have changed.
+    /// Counts the owned objects after claims have changed.
     pub(super) fn count_owned(&mut self, now: u64, facts: &Facts) {
         let mut owned: BTreeMap<&AppId, u32> = BTreeMap::new();
         for claim in facts.claims.iter() {
@@ -117,27 +117,27 @@ impl Monitor {
         self.budgets.fleet_owned.note(now, facts.claims.len() as u32);
     }
 
-    /// An app of that name that comes later is another one, with a budget of its own.
+    /// Forgets the deletes of an app. A later app of that name is another one, with its own budget.
     pub(super) fn deletes_forgotten(&mut self, app: &AppId) {
         self.budgets.deletes.retain(|(_, by)| by != app);
         self.budgets.fleet.iter_mut().filter(|delete| delete.by == *app).for_each(|delete| delete.forgotten = true);
     }
 
-    /// What is durable about an app that was taken down goes with it, and a new writer knows only
-    /// what is durable.
+    /// Forgets the deletes of forgotten apps. What is durable about a retired app is removed with
+    /// it, and a new writer knows only what is durable.
     pub(super) fn forgotten_apps_cost_nothing(&mut self) {
         self.budgets.fleet.retain(|delete| !delete.forgotten);
     }
 }
 
-/// Whether an entry claims a key as something that was there before us.
+/// Reports whether an entry claims a key as an object that was there before us.
 fn is_adopted(entry: &Entry, key: &Key) -> bool {
     entry.changes.iter().any(|change| {
         matches!(change, Change::PutClaim { claim, .. } if claim.key == *key && claim.origin == ClaimOrigin::Adopted)
     })
 }
 
-/// Whether a change is a delete that is about to be made.
+/// Returns the intent of a change that is a delete.
 pub(super) fn intended_delete(change: &Change) -> Option<&Intent> {
     match change {
         Change::OpenIntent { intent } if intent.verb == Verb::Delete => Some(intent),

@@ -1,5 +1,5 @@
-//! What must be so of a change on a cluster, seen on the cluster itself: which object was changed,
-//! in which version, and whose fields.
+//! The properties of a change on a cluster, observed on the cluster itself: the object, its
+//! version, and the owners of its fields.
 
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::intent::{IntentId, Verb};
@@ -12,21 +12,21 @@ use crate::cluster::MANAGER;
 use crate::cluster::objects::{self, CO_OWNED, content_of};
 use crate::universe::SimTargetKind;
 
-/// A change that a request of ours brought about.
+/// A change by a request of ours.
 #[derive(Debug)]
 pub struct Change<'a> {
     pub change: &'a Committed,
-    /// It takes out what strangers added, after an apply.
+    /// Set if it removes additions of strangers, after an apply.
     pub takes_out: bool,
-    /// The cluster made something else of it.
+    /// Set if the cluster rewrote it.
     pub rewritten: bool,
-    /// Our last write to that object, and the version it led to.
+    /// Our last write to that object, and the resulting version.
     pub last: Option<(IntentId, u64)>,
 }
 
 impl Monitor {
-    /// A cluster changed by a request that belongs to no step: it may move an object on, so that an
-    /// intent can no longer land, and nothing else.
+    /// Checks a change by a request that belongs to no step. It may only fence an object, so that
+    /// an intent can no longer land.
     pub fn changed_unasked(&mut self, change: Option<&Committed>, request: &Request) {
         let moved_on = |change: &Committed| {
             let (Some(before), Some(after)) = (&change.before, &change.after) else { return false };
@@ -39,14 +39,15 @@ impl Monitor {
         self.holds("S7", right, || format!("{} changes a cluster, and no step asked for it", request.path()));
     }
 
-    /// A cluster that is not the target was changed.
+    /// Reports changes of a cluster that is not the target.
     pub fn changed_elsewhere(&mut self, changes: &[Committed], request: &Request) {
         self.holds("S11", changes.is_empty(), || {
             format!("{} changes a cluster that is none of our targets", request.path())
         });
     }
 
-    /// What is claimed as made by us was made by us: it may be deleted without anybody's leave.
+    /// Checks a claim on an object as created by us: a stranger must not have created it, since
+    /// such an object may be deleted without anyone's permission.
     pub(super) fn made_by_us(&mut self, scene: &Ledgered<'_>, claim: &Claim) {
         let Some(uid) = claim.uid.as_ref().filter(|_| claim.origin == ClaimOrigin::Created) else { return };
         let is_cluster = |kind: &SimTargetKind| kind.identity == claim.target && kind.cluster.is_some();
@@ -58,7 +59,7 @@ impl Monitor {
         self.holds("S1", !strangers, || format!("{} is claimed as made by us, and a stranger made it", claim.key));
     }
 
-    /// A step has changed an object.
+    /// Checks the change of an object by a step.
     pub fn committed(&mut self, scene: &Scene<'_>, work: &Work, change: &Change<'_>) {
         let (step, before) = (&work.step, change.change.before.as_ref());
         let key = &step.key;
@@ -93,7 +94,8 @@ impl Monitor {
         }
     }
 
-    /// What others hold by right, or added where that is nobody's concern, is as it was.
+    /// Checks that fields of rightful other owners, and additions that the declaration leaves
+    /// alone, stay unchanged.
     fn others_respected(&mut self, work: &Work, before: &Stored, after: &Stored) {
         let key = &work.step.key;
         let replicas = |stored: &Stored| stored.body["spec"]["replicas"].clone();

@@ -1,5 +1,5 @@
-//! What must be so of control documents and renders: only accepted documents count, what is
-//! accepted is what a version declares, and nobody acts beyond what documents allow.
+//! The properties of control documents and renders: only accepted documents count, a bundle is
+//! accepted as the version declares it, and no app acts beyond the limits of its documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::repository::{AppDocument, Documents, root};
 use crate::store::Folder;
 use crate::universe::Universe;
 
-/// Plans that are under way when an app is frozen or suspended come to their end within this.
+/// The time within which the running plans of an app end when it is frozen or suspended.
 const UNDER_WAY: u64 = 3 * MINUTE;
 
 fn has_window(documents: &Documents, app: &AppId) -> bool {
@@ -29,47 +29,47 @@ fn is_window_closed(universe: &Universe, app: &AppId, at: Timestamp) -> bool {
     control.is_some_and(|control| control.closed.iter().any(|(from, until)| *from <= at && at < *until))
 }
 
-/// What the monitor remembers of documents.
+/// The monitor's memory of documents.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Governed {
-    /// Control documents that were accepted, with their versions, oldest first.
+    /// The accepted control documents, with their versions, oldest first.
     accepted: Vec<(VersionId, Documents)>,
-    /// The root app is held: older documents than the accepted ones are in force.
+    /// Set if the root app is held: older documents than the accepted ones are in force.
     held: bool,
-    /// Versions of the store of the control documents that apps took.
+    /// The versions of the store of the control documents that apps took.
     taken: BTreeMap<VersionId, AppId>,
-    /// Apps whose accepted document once said that they are taken down.
+    /// The apps that an accepted document ever declared as retired.
     retired: BTreeSet<AppId>,
     /// The apps that accepted control documents declare, by the bundle of the documents.
     declared: BTreeMap<Digest, BTreeSet<AppId>>,
-    /// The bundle of the documents in force: those that the root app is held at.
+    /// The bundle of the documents in force: the one that the root app is held at.
     in_force: Option<Digest>,
-    /// Apps that are recorded as frozen, and since when.
+    /// The apps that are recorded as frozen, and since when.
     frozen: BTreeMap<AppId, u64>,
-    /// Apps that began something under a document that returned, before it is recorded that they
+    /// The apps that began something under a document that returned, before the record that they
     /// are no longer frozen, and since when.
     unrecorded: BTreeMap<AppId, u64>,
     suspended: BTreeMap<AppId, (u64, Timestamp)>,
 }
 
 impl Governed {
-    /// Every place an accepted document of the app ever named.
+    /// Returns every place that an accepted document of the app ever named.
     pub(super) fn places(&self, app: &AppId) -> BTreeSet<(&AppId, u32)> {
         self.places_since(app, 0)
     }
 
-    /// The same, without the oldest documents.
+    /// Does the same without the oldest documents.
     fn places_since(&self, app: &AppId, first: usize) -> BTreeSet<(&AppId, u32)> {
         let documents = self.accepted[first..].iter().filter_map(|(_, documents)| documents.apps.get(app));
         documents.map(|AppDocument { folder, place, .. }| (folder, *place)).collect()
     }
 
-    /// Whether the documents in force declare the app.
+    /// Reports whether the documents in force declare the app.
     fn declares(&self, app: &AppId) -> bool {
         self.in_force.and_then(|bundle| self.declared.get(&bundle)).is_some_and(|apps| apps.contains(app))
     }
 
-    /// Other documents come into force. An app that they no longer declare begins to freeze,
+    /// Puts other documents into force. An app that they no longer declare begins to freeze,
     /// whether or not its return was ever recorded.
     fn come_into_force(&mut self, bundle: Option<Digest>, now: u64) {
         let declared: BTreeSet<AppId> = self.frozen.keys().filter(|app| self.declares(app)).cloned().collect();
@@ -82,25 +82,26 @@ impl Governed {
 }
 
 impl Monitor {
-    /// A render was skipped: a whole one must give what was accepted.
+    /// Checks a skipped render: a full one must give the accepted bundle.
     pub fn skipped(&mut self, app: &AppId, version: &VersionId, accepted: Option<Digest>, afresh: Option<Digest>) {
         self.holds("S12", accepted.is_some() && accepted == afresh, || {
             format!("{version} is skipped for {app}, but renders to {afresh:?} and not to {accepted:?}")
         });
     }
 
-    /// What is read of equal content must be equal.
+    /// Reports that equal content was read differently.
     pub fn read_differently(&mut self, detail: &str) {
         self.holds("S12", false, || detail.to_owned());
     }
 
-    /// Accepted documents must be readable for as long as they are in force.
+    /// Reports accepted documents that cannot be read; they must be readable while they are in
+    /// force.
     pub fn unreadable(&mut self, problems: &[Problem]) {
         self.holds("S10", false, || format!("accepted control documents cannot be read: {problems:?}"));
     }
 
-    /// An effect lands only where the app's scope may act, and only for an app that accepted
-    /// documents declare.
+    /// Checks that an effect lands only where the app's scope may act, and only for an app that
+    /// accepted documents declare.
     pub(super) fn confined(&mut self, scene: &Scene<'_>, work: &Work) {
         if !scene.universe.rooted {
             return;
@@ -114,9 +115,9 @@ impl Monitor {
         self.holds("S11", declared, || format!("{app} acts, and no accepted document declares it"));
     }
 
-    /// Reports whether changes of an app must wait at this instant of its writer's clock: whichever
-    /// of the newest two documents is in force, its window is closed. An app that is taken down
-    /// without a document has no window.
+    /// Reports whether changes of an app must wait at this instant of its writer's clock: its
+    /// window is closed by both of the newest two documents, whichever is in force. An app that is
+    /// retired without a document has no window.
     pub(super) fn is_closed(&self, universe: &Universe, app: &AppId, at: Timestamp) -> bool {
         let documented = !universe.rooted || self.newest_documents().all(|documents| has_window(documents, app));
         documented && is_window_closed(universe, app, at)
@@ -129,14 +130,14 @@ impl Monitor {
         documented && is_window_closed(universe, app, at)
     }
 
-    /// The documents accepted last and those before: either may be in force.
+    /// Returns the documents accepted last and those before: either may be in force.
     fn newest_documents(&self) -> impl Iterator<Item = &Documents> {
         self.governed.accepted.iter().rev().take(2).map(|(_, documents)| documents)
     }
 
-    /// Nothing is begun for an app that is frozen or suspended. A document that returned counts at
-    /// once, but the record that says so may wait behind another one about the app: it has to
-    /// follow as soon as a plan under way has to end.
+    /// Checks that nothing is begun for an app that is frozen or suspended. A returned document
+    /// counts at once, but its record may wait behind another one about the app. The record has to
+    /// follow within the time in which a running plan has to end.
     pub(super) fn intended(&mut self, now: u64, intent: &Intent) {
         let Intent { app, key, at, .. } = intent;
         self.opened.insert((intent.id, key.clone()));
@@ -152,7 +153,7 @@ impl Monitor {
         self.holds("S10", !still, || format!("{app} changes {key} while it is suspended"));
     }
 
-    /// An app's facts are about to be what these say.
+    /// Checks new facts of an app against its documents.
     pub(super) fn document_followed(&mut self, scene: &Ledgered<'_>, app: &AppId, facts: &AppFacts) {
         let before = scene.facts.apps.get(app).map(AsRef::as_ref);
         match &facts.suspension {
@@ -187,8 +188,8 @@ impl Monitor {
         self.document_heeded(app, facts, before);
     }
 
-    /// An app freezes only when its document is gone, and is taken down only when its document says
-    /// so.
+    /// Checks that an app freezes only if its document is gone, and is retired only if its document
+    /// declares it.
     fn document_heeded(&mut self, app: &AppId, facts: &AppFacts, before: Option<&AppFacts>) {
         if *app == root() {
             return;
@@ -200,8 +201,8 @@ impl Monitor {
         self.holds("S2", !facts.retiring || told, || format!("{app} is taken down, and no document says so"));
     }
 
-    /// An app takes a version whose documents are others than those in force: they must have been
-    /// refused, or held.
+    /// Notes that an app takes a version with other documents than those in force: these must have
+    /// been refused, or held.
     fn version_taken(&mut self, scene: &Ledgered<'_>, app: &AppId, version: &VersionId) {
         let offered = scene.stores[0].contents(version).and_then(|contents| contents.documents.as_ref());
         if self.governed.accepted.last().map(|(_, documents)| documents) != offered {
@@ -228,8 +229,8 @@ impl Monitor {
         self.governed.accepted.push((version.clone(), documents.clone()));
     }
 
-    /// What is accepted is what the version declares at a place that an accepted document names,
-    /// and none that the version has already left behind.
+    /// Checks that an accepted bundle is what the version declares at a place that an accepted
+    /// document names, and that the version has not left that place already.
     fn version_accepted(&mut self, scene: &Ledgered<'_>, app: &AppId, accepted: &Accepted) {
         let Some(n) = scene.universe.apps.iter().position(|known| known == app) else {
             return self.holds("S11", false, || format!("{app} is accepted, and nobody declared it"));

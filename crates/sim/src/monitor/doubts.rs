@@ -1,5 +1,5 @@
-//! Targets that failed too often: from when an engine says that it leaves one alone, nothing is
-//! deleted there until a full look.
+//! Targets that failed too often: after an engine reports that it pauses one, nothing is deleted
+//! there until a complete observation.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use setpoint_core::time::Timestamp;
 
 use super::Monitor;
 
-/// What an instance said of a target, by the instance's own clock.
+/// The report of an instance that it pauses a target, by the instance's own clock.
 #[derive(Debug)]
 struct Doubt {
     since: Timestamp,
     left_alone_until: Timestamp,
-    /// When it was looked at in full, once that time was over.
+    /// The time of the first complete observation after the pause.
     seen_whole: Option<Timestamp>,
 }
 
-/// Of each instance and target the last one.
+/// The last doubt of each instance and target.
 #[derive(Debug, Default)]
 pub(super) struct Doubts(BTreeMap<(usize, TargetIdentity), Doubt>);
 
 impl Monitor {
-    /// An instance says that it leaves a target alone; what it says later about that being over is
-    /// not believed.
+    /// Records that an instance pauses a target. A later report that the pause is over is not
+    /// believed.
     pub fn leaves_alone(&mut self, instance: usize, target: &TargetIdentity, now: Timestamp, until: Timestamp) {
         let place = (instance, target.clone());
         if self.doubts.0.get(&place).is_none_or(|doubt| doubt.left_alone_until != until) {
@@ -35,7 +35,7 @@ impl Monitor {
         }
     }
 
-    /// A look of an instance was answered.
+    /// Records the result of an observation by an instance.
     pub fn looked(&mut self, instance: usize, target: &TargetIdentity, observation: &Observation) {
         let Some(doubt) = self.doubts.0.get_mut(&(instance, target.clone())) else { return };
         let whole = observation.states.values().all(Observed::is_known);
@@ -44,12 +44,12 @@ impl Monitor {
         }
     }
 
-    /// What an instance remembers of targets ends with its tenure.
+    /// Forgets an instance's doubts: its memory of targets ends with its tenure.
     pub(super) fn forget_doubts(&mut self, instance: usize) {
         self.doubts.0.retain(|(of, _), _| *of != instance);
     }
 
-    /// A delete was intended by an instance. What it began before it had doubts goes on.
+    /// Checks an intended delete of an instance. Intents from before the doubt may continue.
     pub(super) fn delete_undoubted(&mut self, writer: usize, intent: &Intent) {
         let doubt = self.doubts.0.get(&(writer, intent.target.clone()));
         let doubted = doubt.is_some_and(|doubt| {

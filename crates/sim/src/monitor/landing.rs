@@ -1,4 +1,4 @@
-//! What must be so when an effect lands: ownership, certainty, budgets, gates, and that nothing is
+//! The properties of a landing effect: ownership, certainty, budgets, gates, and that nothing is
 //! done twice.
 
 use setpoint_core::claim::ClaimOrigin;
@@ -12,7 +12,7 @@ use super::{DELETE_WINDOW, Monitor, Scene, input, too_often};
 use crate::universe::settings;
 
 impl Monitor {
-    /// An effect is about to land: everything it rests on must be so.
+    /// Checks the preconditions of an effect that is about to land.
     pub fn landing(&mut self, scene: &Scene<'_>, work: &Work) {
         let step = &work.step;
         self.holds("S9", !scene.makes_one_more(work), || format!("one more object is made for {}", step.key));
@@ -30,8 +30,8 @@ impl Monitor {
         }
     }
 
-    /// What is applied is what was accepted, byte for byte, and in manual mode what a person let
-    /// through.
+    /// Checks that the applied resource is the accepted one, byte for byte, and in manual mode one
+    /// that a person released.
     fn gates_passed(&mut self, scene: &Scene<'_>, step: &Step, intent: &Intent) {
         let (app, bundle) = (&intent.app, intent.bundle);
         let passed = (app.clone(), bundle);
@@ -45,7 +45,7 @@ impl Monitor {
         let moves = matches!(step.cause, Cause::Declared | Cause::Prune | Cause::Replace);
         let let_through = !manual || !moves || self.let_through.contains(&passed);
         self.holds("S10", let_through, || format!("{app} moves to {bundle}, which nobody let through"));
-        // What is put right goes on, and so does the way back to the last good bundle.
+        // Corrections of drift continue, and so does the way back to the last good bundle.
         let waits = moves || matches!(step.cause, Cause::Environment | Cause::Retire);
         let closed = waits && self.is_closed(scene.universe, app, intent.at);
         self.holds("S10", !closed, || format!("{} is begun for {app} while its window is closed", step.key));
@@ -59,8 +59,8 @@ impl Monitor {
         let uid = step.expect.as_ref().map(|expect| &expect.uid);
         if uid == Some(&object.live.uid) && version.is_none_or(|version| *version == object.live.version) {
             self.holds("S5", version.is_some(), || format!("{} is overwritten whatever was written since", step.key));
-            // On a cluster an object with the right values may have lost its holder: what is
-            // written there is judged when it is.
+            // On a cluster an object with the right values may have lost its field owner: a write
+            // there is judged when it happens.
             let cluster = scene.universe.targets.iter().any(|kind| kind.cluster.is_some());
             let same = step.resource.as_ref().is_some_and(|resource| resource.body == object.live.value);
             self.holds("S4", !same || cluster, || format!("{} is written although it is as declared", step.key));
@@ -87,14 +87,14 @@ impl Monitor {
         self.holds("S1", allowed || !claim.is_some_and(|claim| claim.protected), || {
             format!("{} is protected", step.key)
         });
-        // By the writers' own clocks: one that starts hours ahead ends the quarantine early, and
-        // nothing can be done about it.
+        // By the writers' own clocks: one that starts hours ahead ends the quarantine early, which
+        // cannot be prevented.
         let quarantine = |installed| installed + settings().quarantine;
         let over =
             scene.facts.installed_at.zip(intent).is_some_and(|(installed, intent)| intent.at >= quarantine(installed));
         self.holds("S2", over, || format!("{} is deleted in quarantine", step.key));
         let anew = step.cause == Cause::Replace;
-        // By what is durable: what is said to be made anew costs nothing.
+        // By the durable intent: a delete that is declared as a replacement costs no budget.
         self.holds("S3", intent.is_none_or(|intent| intent.declared.is_some() == anew), || {
             format!("the intent to delete {} does not say what it is for", step.key)
         });
@@ -110,8 +110,8 @@ impl Monitor {
         }
     }
 
-    /// What is declared is deleted only where its document allows that, after its change was
-    /// refused and the target would take the new one.
+    /// Checks that a declared object is deleted only if its document allows that, after its change
+    /// was refused and the target would accept the new one.
     fn replace_landing(&mut self, scene: &Scene<'_>, step: &Step, intent: Option<&Intent>) {
         let bundle = intent.and_then(|intent| scene.bundles.get(&intent.bundle));
         let Some(declared) = bundle.and_then(|bundle| bundle.resources().get(&step.key)) else {
@@ -133,19 +133,20 @@ impl Monitor {
         });
     }
 
-    /// An effect has landed.
+    /// Records an effect that has landed.
     pub fn landed(&mut self, scene: &Scene<'_>, work: &Work, fence: Fence, outcome: &Outcome) {
         let key = &work.step.key;
         self.newest_seen = self.newest_seen.max(fence.epoch);
         match outcome {
             Outcome::Done { .. } => {
-                // A delete may come late for good reasons (budget, quarantine); the others may not.
+                // A delete may come late for good reasons (budget, quarantine); other writes may
+                // not.
                 self.writes += u64::from(work.step.verb != Verb::Delete);
                 if let (Verb::Delete, Some(expect)) = (work.step.verb, &work.step.expect) {
                     self.deleted.insert((key.clone(), expect.uid.clone()));
                 }
-                // On a cluster a new holder waits only for the objects that were being made: the
-                // others have moved on.
+                // On a cluster a new holder waits only for objects that were being created: the
+                // others are fenced.
                 let cluster = scene.universe.targets.iter().any(|kind| kind.cluster.is_some());
                 let place = (scene.target.identity().clone(), cluster.then(|| key.clone()));
                 let newest = self.newest_epoch.entry(place).or_default();
@@ -181,8 +182,8 @@ impl Monitor {
     }
 }
 
-/// Whether a step that expects this is carried out on what stands there: else the target refuses
-/// it, and nothing happens.
+/// Reports whether a step with this expectation is carried out on the live object: otherwise the
+/// target refuses it, and nothing happens.
 fn holds_for(expect: &Expect, live: &Live) -> bool {
     expect.uid == live.uid && expect.version.as_ref().is_none_or(|version| *version == live.version)
 }

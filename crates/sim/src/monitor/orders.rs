@@ -1,5 +1,5 @@
-//! What people ordered, and for how long it counts: a word of a person excuses what follows from
-//! it, and nothing after that.
+//! The orders of people, and their duration: an order excuses its consequences, and nothing after
+//! that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use setpoint_ledger::Entry;
 use super::{Ledgered, Monitor};
 use crate::repository::root;
 
-/// What the monitor remembers of orders.
+/// The monitor's memory of orders.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Orders {
     given: BTreeMap<u64, (AppId, Order)>,
-    /// Orders that an instance refused.
+    /// The orders that an instance refused.
     refused: BTreeSet<(usize, u64)>,
-    /// What a person said is right, until the next acceptance.
+    /// The revision that a person approved, until the next acceptance.
     blessed: BTreeMap<AppId, Revision>,
     permissions: BTreeMap<AppId, Permission>,
-    /// Objects whose delete was begun with a person's permission.
+    /// The objects whose delete was begun with a person's permission.
     permitted: BTreeSet<(Key, Uid)>,
 }
 
@@ -38,38 +38,37 @@ struct Permission {
 }
 
 impl Orders {
-    /// An old copy of the ledger is in its place: people remember what they said, and the engine
-    /// what the copy says.
+    /// Handles an old copy of the ledger that was restored: people remember their orders, and the
+    /// engine knows those in the copy.
     pub(super) fn brought_back(&mut self, old: Self) {
         self.blessed = old.blessed;
         self.permissions = old.permissions;
     }
 }
 
-/// The number of the order that a reason in the ledger belongs to; none where the engine itself had
-/// it.
+/// Returns the number of the order in a ledger's reason; none if the engine decided by itself.
 fn order_of(reason: &str) -> Option<u64> {
     reason.strip_prefix("because ")?.split(' ').next()?.parse().ok()
 }
 
-/// The reason a person gives for an order: it names the order wherever it is recorded.
+/// Returns the reason for an order. It contains the order's number, so that it can be found
+/// wherever the reason is recorded.
 pub fn reason_of(order: OrderId) -> String {
     format!("because {}", order.0)
 }
 
 impl Monitor {
-    /// A person gives an order.
+    /// Records an order of a person.
     pub fn order_given(&mut self, command: &Command) {
         self.orders.given.insert(command.id.0, (command.app.clone(), command.order.clone()));
     }
 
-    /// An instance refuses an order: it must be as if the order had never been given.
+    /// Records that an instance refused an order: it must have no effect.
     pub fn order_refused(&mut self, instance: usize, order: OrderId) {
         self.orders.refused.insert((instance, order.0));
     }
 
-    /// An app's facts are about to be what these say: what of them people ordered must be what they
-    /// ordered.
+    /// Checks new facts of an app: the parts that people order must be as ordered.
     pub(super) fn orders_followed(&mut self, scene: &Ledgered<'_>, entry: &Entry, app: &AppId, facts: &AppFacts) {
         let before = scene.facts.apps.get(app).map(AsRef::as_ref);
         self.refused_has_no_effect(scene.writer, app, facts);
@@ -90,15 +89,15 @@ impl Monitor {
         }
     }
 
-    /// A word on what is right is spent by an acceptance.
+    /// Ends a person's approval of a version with the next acceptance.
     pub(super) fn blessing_spent(&mut self, scene: &Ledgered<'_>, app: &AppId, facts: &AppFacts) {
         if accepted(scene.facts.apps.get(app).map(AsRef::as_ref)) != accepted(Some(facts)) {
             self.orders.blessed.remove(app);
         }
     }
 
-    /// Whether a person said, and nothing was accepted since, that this version is right, or one
-    /// that it descends from.
+    /// Reports whether a person has approved this version, or an ancestor of it, since the last
+    /// acceptance.
     pub(super) fn is_blessed(&self, scene: &Ledgered<'_>, store: usize, app: &AppId, revision: &Revision) -> bool {
         let name = &scene.universe.stores[store];
         let said = self.orders.blessed.get(app).and_then(|blessed| blessed.get(name)).zip(revision.get(name));
@@ -108,7 +107,7 @@ impl Monitor {
         })
     }
 
-    /// Whether a person said which control documents are right, and none were accepted since.
+    /// Reports whether a person has approved control documents, and none were accepted since.
     pub(super) fn documents_blessed(&self) -> bool {
         self.orders.blessed.contains_key(&root())
     }
@@ -127,7 +126,7 @@ impl Monitor {
         }
     }
 
-    /// A suspension ends at its time, or when a person says so.
+    /// Checks that a suspension ends at its time, or by an order.
     fn suspension_lasts(&mut self, entry: &Entry, app: &AppId, facts: &AppFacts, before: Option<&AppFacts>) {
         let Some(until) = before.and_then(|before| before.suspension.as_ref()).map(|suspension| suspension.until)
         else {
@@ -158,7 +157,7 @@ impl Monitor {
         self.orders.permissions.insert(app.clone(), Permission { order, bundle, left });
     }
 
-    /// Takes one delete from what a person allowed, if anything is left of it for this bundle.
+    /// Takes one delete from a person's permission, if any is left for this bundle.
     pub(super) fn take_permission(&mut self, intent: &Intent) -> bool {
         let permission = self.orders.permissions.get_mut(&intent.app);
         let Some(permission) = permission.filter(|given| given.bundle == intent.bundle && given.left > 0) else {
@@ -170,18 +169,18 @@ impl Monitor {
         true
     }
 
-    /// Whether the delete of an object was begun with a person's permission.
+    /// Reports whether the delete of an object was begun with a person's permission.
     pub(super) fn is_permitted(&self, key: &Key, uid: &Uid) -> bool {
         self.orders.permitted.contains(&(key.clone(), uid.clone()))
     }
 
-    /// Another app of that name was never spoken of.
+    /// Forgets the orders for an app: they do not apply to a later app of that name.
     pub(super) fn orders_forgotten(&mut self, app: &AppId) {
         self.orders.blessed.remove(app);
         self.orders.permissions.remove(app);
     }
 
-    /// A new installation knows of no orders.
+    /// Forgets all orders, since a new installation knows none.
     pub(super) fn all_orders_forgotten(&mut self) {
         self.orders.blessed.clear();
         self.orders.permissions.clear();

@@ -1,4 +1,4 @@
-//! What must be so when something becomes durable: budgets, history, ownership.
+//! The properties of records when they become durable: budgets, history, ownership.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{Bundles, Ledgered, Monitor};
 use crate::universe::Universe;
 
 impl Monitor {
-    /// Entries have become durable; `scene` is how things stood before.
+    /// Checks entries that have become durable; `scene` is the state before.
     pub fn recording(&mut self, scene: &Ledgered<'_>, entries: &[Entry]) {
         let mut closed = BTreeSet::new();
         for (entry, change) in entries.iter().flat_map(|entry| entry.changes.iter().map(move |change| (entry, change)))
@@ -56,11 +56,12 @@ impl Monitor {
         }
     }
 
-    /// A claim changes hands: who held it has not declared the resource for a while.
+    /// Checks a claim that changes hands: its holder must not have declared the resource for a
+    /// while.
     fn claim_taken(&mut self, scene: &Ledgered<'_>, entry: &Entry, claim: &Claim, from: &AppId) {
         let declared = self.declared_since.get(from).filter(|(_, keys)| keys.contains(&claim.key));
-        // While its window is closed, an app declares what its last good bundle does. A document
-        // that only just returned brings the window back.
+        // While its window is closed, an app declares the content of its last good bundle. A
+        // document that has just returned brings the window back.
         let good = scene.facts.apps.get(from).and_then(|facts| facts.last_good.as_ref());
         let good = good.and_then(|good| scene.bundles.get(&good.bundle));
         let lacks = good.is_some_and(|good| !good.resources().contains_key(&claim.key));
@@ -69,7 +70,8 @@ impl Monitor {
         self.holds("S5", !stolen, || format!("{} takes {} from {from}, which declares it", claim.app, claim.key));
     }
 
-    /// A new acceptance descends from the one before, unless a person said which version is right.
+    /// Checks that a new acceptance descends from the previous one, unless a person has approved
+    /// the version.
     fn acceptance(&mut self, scene: &Ledgered<'_>, app: &AppId, facts: &setpoint_core::facts::AppFacts) {
         let before = scene.facts.apps.get(app).and_then(|facts| facts.accepted.as_ref());
         let Some(after) = &facts.accepted else { return };
@@ -92,7 +94,7 @@ impl Monitor {
         }
     }
 
-    /// Ownership is forgotten only where the object was truly gone or another's.
+    /// Checks that a claim is dropped only if the object was truly gone or another's.
     fn claim_dropped(&mut self, scene: &Ledgered<'_>, target: &TargetIdentity, key: &Key, app: &AppId) {
         let claim = scene.facts.claims.get(target, key);
         let Some(uid) = claim.and_then(|claim| claim.uid.clone()) else { return };
@@ -102,22 +104,22 @@ impl Monitor {
         if object.is_some() && retired {
             self.let_go.insert((key.clone(), uid.clone()));
         }
-        // What a backup brought back may have been seen to be gone before.
+        // An object that a backup restored may have been observed as gone before.
         let came_back = self.let_go.contains(&(key.clone(), uid.clone()));
         self.holds("S2", object.is_none() || retired || came_back, || {
             format!("{key} is there and its claim is dropped")
         });
     }
 
-    /// An app that was forgotten and comes back is another owner: it does not know what was fought
-    /// over before.
+    /// Forgets the tries of an app that was forgotten. A later app of that name is another owner,
+    /// which does not know the earlier fights.
     fn begin_anew(&mut self, forgotten: &AppId) {
         for tries in [&mut self.heals, &mut self.refusals] {
             tries.retain(|(app, ..), _| app != forgotten);
         }
     }
 
-    /// Entries are durable: what they make true is what later budgets and claims are judged by.
+    /// Records durable entries: later budgets and claims are judged by them.
     pub fn recorded(&mut self, universe: &Universe, facts: &Facts, bundles: &Bundles, now: u64, entries: &[Entry]) {
         let mut changes = entries.iter().flat_map(|entry| &entry.changes);
         if changes.any(|change| matches!(change, Change::PutClaim { .. } | Change::DropClaim { .. })) {
@@ -130,7 +132,7 @@ impl Monitor {
             let Change::PutApp { app, facts } = change else { continue };
             let declared = universe.held_at(app, facts).and_then(|digest| bundles.get(&digest));
             let keys: BTreeSet<Key> = declared.iter().flat_map(|bundle| bundle.resources().keys().cloned()).collect();
-            // Who is taken down, or has no document, declares nothing.
+            // An app that is retired or has no document declares nothing.
             let keys = if facts.retiring || facts.frozen { BTreeSet::new() } else { keys };
             if self.declared_since.get(app).is_none_or(|(_, before)| *before != keys) {
                 self.declared_since.insert(app.clone(), (now, keys));

@@ -1,4 +1,4 @@
-//! What the monitor sees.
+//! The state of the world that the monitor judges by.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::documents::Governed;
 use crate::store::{Folder, SimStore};
 use crate::universe::Universe;
 
-/// What the monitor sees when an effect lands.
+/// The state of the world when an effect lands.
 #[derive(Debug)]
 pub struct Scene<'a> {
     pub now: u64,
@@ -32,23 +32,23 @@ pub struct Scene<'a> {
 pub type Bundles = BTreeMap<Digest, Arc<Bundle>>;
 
 impl Scene<'_> {
-    /// A create that lands where something of ours stands, on a target that makes one more object
-    /// for each.
+    /// Reports whether a create lands on an existing object of ours, on a target that creates one
+    /// more object for each.
     pub(super) fn makes_one_more(&self, work: &Work) -> bool {
         let kind = self.universe.targets.iter().find(|kind| kind.identity == *self.target.identity());
         let again = work.step.verb == Verb::Create && kind.is_some_and(|kind| !kind.options.idempotent_create);
         again && self.target.objects().any(|(key, object)| *key == work.step.key && object.created_by.is_some())
     }
 
-    /// Whether the app's folder was whole and did not declare the key at some instant the engine
-    /// may have looked.
+    /// Reports whether the app's directory was complete and did not declare the key at some time
+    /// when the engine may have read it.
     pub(super) fn undeclared_lately(&self, app: &AppId, key: &Key, governed: &Governed) -> bool {
         let Some(n) = self.universe.apps.iter().position(|known| known == app) else { return false };
         let store = &self.stores[self.universe.store_of(n)];
         let owner = &self.universe.apps[self.universe.owner_of(n)];
         let since = self.now.saturating_sub(DELETE_WINDOW);
         let lacks = |folder: &Folder| matches!(folder, Folder::Declares(declared) if !declared.contains_key(key));
-        // As it is meant, or as the accepted documents had it when the folder was already
+        // As intended, or at the place in the accepted documents while the directory was already
         // elsewhere.
         let named = |(folder, place): (&AppId, u32)| {
             store
@@ -60,7 +60,7 @@ impl Scene<'_> {
     }
 }
 
-/// What the monitor sees when something is recorded.
+/// The state of the world when something is recorded.
 #[derive(Debug)]
 pub struct Ledgered<'a> {
     pub now: u64,

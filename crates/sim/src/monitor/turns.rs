@@ -1,5 +1,5 @@
-//! What comes in its turn: something new is begun only after the engine was shown that what has to
-//! be well before it is.
+//! The order of changes: a new change begins only after the engine has observed its prerequisites
+//! as healthy.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,16 @@ use setpoint_core::plan::Step;
 use super::{Ledgered, MINUTE, Monitor, Scene};
 use crate::repository::root;
 
-/// What any engine was ever shown to be healthy, with what it then was and when it was shown last.
+/// The objects that an engine ever observed as healthy, with their values and the time of the last
+/// observation.
 #[derive(Debug, Default)]
 pub(super) struct ShownWell(BTreeMap<(TargetIdentity, Key, Digest), u64>);
 
-/// A bundle is recorded as good within this of the read that showed it so.
+/// The maximum time between the read that shows a bundle as good and the record of it.
 const RECORDED_WITHIN: u64 = 3 * MINUTE;
 
 impl Monitor {
-    /// An engine was shown this.
+    /// Records an observation of an engine.
     pub fn shown(&mut self, target: &TargetIdentity, observation: &Observation) {
         for (key, state) in &observation.states {
             if let Observed::Known { value: Presence::Present(live), .. } = state
@@ -36,8 +37,7 @@ impl Monitor {
         }
     }
 
-    /// Something lands: whatever it must not be begun without was shown to be as declared and
-    /// healthy.
+    /// Checks that the prerequisites of a landing step were observed as declared and healthy.
     pub(super) fn in_its_turn(&mut self, scene: &Scene<'_>, step: &Step, intent: &Intent) {
         let Some(bundle) = scene.bundles.get(&intent.bundle).filter(|bundle| bundle.waits_for_health()) else { return };
         let Some(own) = bundle.resources().get(&step.key) else { return };
@@ -54,8 +54,8 @@ impl Monitor {
 }
 
 impl Monitor {
-    /// A bundle becomes one to go back to: all of it was shown to be as declared and healthy just
-    /// before.
+    /// Checks a bundle that becomes the last good one: all of it was observed as declared and
+    /// healthy just before.
     pub(super) fn good_was_healthy(&mut self, scene: &Ledgered<'_>, app: &AppId, facts: &AppFacts) {
         let good = |facts: &AppFacts| facts.last_good.as_ref().map(|good| good.bundle);
         let before = scene.facts.apps.get(app).and_then(|facts| good(facts));
@@ -72,8 +72,8 @@ impl Monitor {
     }
 }
 
-/// What has to be well before something new: what is awaited and it comes after, and all of the
-/// earlier waves. What is put right waits for nobody's health.
+/// Returns the prerequisites of a new change: the awaited resources before it, and all earlier
+/// waves. A correction of drift waits for no object's health.
 fn before<'b>(bundle: &'b Bundle, own: &'b Declared, cause: Cause) -> impl Iterator<Item = (&'b Key, &'b Declared)> {
     let new = !matches!(cause, Cause::Drift | Cause::Addition);
     bundle.resources().iter().filter(move |(key, declared)| {

@@ -1,6 +1,6 @@
-//! The vocabulary of scripts. Everything it asks is asked of the true world: targets, stores and
-//! ledger, not of what the engine believes. Resources are named by their app and the place of their
-//! key in the app's list; the last two places are shared with the other apps of the target.
+//! The vocabulary of scripts. Its queries read the true world, that is targets, stores and ledger,
+//! not the engine's belief. Resources are named by their app and the position of their key in the
+//! app's list; the last two positions are shared with the other apps of the target.
 
 use std::ops::Range;
 
@@ -23,13 +23,13 @@ impl World {
         &self.universe.keys[app][n]
     }
 
-    /// An author commits these keys, and nothing else, with one content.
+    /// Commits these keys, and nothing else, with one content.
     pub(super) fn declare(&mut self, app: usize, keys: impl IntoIterator<Item = usize>, content: u32) {
         let folder = self.declaration(app, keys, content);
         self.commit(app, folder);
     }
 
-    /// The same, over a rewritten history.
+    /// Does the same with a rewritten history.
     pub(super) fn force_push(&mut self, app: usize, keys: impl IntoIterator<Item = usize>, content: u32) {
         let folder = self.declaration(app, keys, content);
         let store = self.universe.store_of(app);
@@ -40,7 +40,7 @@ impl World {
         Folder::Declares(keys.into_iter().map(|n| (self.key(app, n).clone(), content)).collect::<Declared>())
     }
 
-    /// From now on these faults strike whenever they can, and no others.
+    /// Lets these faults strike from now on whenever they can, and no others.
     pub(super) fn suffer(&mut self, faults: &[Fault]) {
         self.swarm = Swarm::certain(faults);
     }
@@ -49,14 +49,14 @@ impl World {
         self.swarm = Swarm::none();
     }
 
-    /// A stranger writes over an object.
+    /// Overwrites an object as a stranger.
     pub(super) fn meddle_with(&mut self, app: usize, n: usize) {
         let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
         self.edit(target, &key, 90, "ada");
         self.hint(target);
     }
 
-    /// A stranger puts an object of their own in place of what stands there.
+    /// Replaces an object by a stranger's own.
     pub(super) fn put_strangers(&mut self, app: usize, keys: Range<usize>, content: u32) {
         let target = self.universe.target_of(app);
         for n in keys {
@@ -72,7 +72,7 @@ impl World {
         self.hint(target);
     }
 
-    /// New control documents are accepted; every instance hears of it.
+    /// Puts changed controls into force, and informs every instance.
     pub(crate) fn control(&mut self, change: impl FnOnce(&mut Controls)) {
         change(&mut self.universe.controls);
         for instance in 0..self.instances.len() {
@@ -82,54 +82,53 @@ impl World {
         }
     }
 
-    /// A stranger puts a finalizer on an object of a cluster, or takes all off.
+    /// Puts a finalizer on an object of a cluster as a stranger, or removes all of them.
     pub(super) fn hold_with_finalizer(&mut self, app: usize, n: usize, holds: bool) {
         let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
         self.finalize_on_cluster(target, &key, holds);
     }
 
-    /// A person says that the head of the store is right.
+    /// Lets a person approve the head of the store.
     pub(super) fn bless(&mut self, app: usize) {
         let order = self.blessing(app);
         self.give(app, order);
     }
 
-    /// A person suspends an app until a minute of the first instance's clock.
+    /// Lets a person suspend an app until a minute of the first instance's clock.
     pub(super) fn suspend(&mut self, app: usize, until_minute: u64) {
         let until = self.instances[0].clock(until_minute * MINUTE);
         self.give(app, Order::Suspend { until });
     }
 
-    /// From now on a render gives only so many of the resources a folder declares, and says nothing
-    /// of it.
+    /// Lets renders return only so many of a directory's resources from now on, without an error.
     pub(super) fn lose_resources(&mut self, keeps: usize) {
         self.script.render_keeps = Some(keeps);
         self.monitor.renders_lie = true;
     }
 
-    /// Someone undoes what we do to an object, for so many minutes.
+    /// Lets a stranger undo our changes of an object, for so many minutes.
     pub(super) fn fight_over(&mut self, app: usize, n: usize, minutes: u64) {
         let (target, key) = (self.universe.target_of(app), self.key(app, n).clone());
         self.fights.push((target, key, self.now + minutes * MINUTE));
         self.meddle_with(app, n);
     }
 
-    /// From now on no look shows this one.
+    /// Hides an object from all observations from now on.
     pub(super) fn hide(&mut self, app: usize, n: usize) {
         self.script.hidden.insert(self.key(app, n).clone());
     }
 
-    /// Looks are whole again.
+    /// Ends the hiding of objects.
     pub(super) fn show_all(&mut self) {
         self.script.hidden.clear();
     }
 
-    /// Nothing gets through to a target, for so many minutes.
+    /// Disconnects a target, for so many minutes.
     pub(super) fn cut_off(&mut self, target: usize, minutes: u64) {
         self.outages[target] = Some((Fault::Partition, self.now + minutes * MINUTE));
     }
 
-    /// Everything the engine remembers is lost, and it is installed anew.
+    /// Removes all data of the engine, and installs it again.
     pub(super) fn reinstall(&mut self) {
         self.lose_data();
         for instance in 0..self.instances.len() {
@@ -137,7 +136,7 @@ impl World {
         }
     }
 
-    /// A webhook: the engine asks an app's store for its head now.
+    /// Sends a webhook: the engine polls an app's store for its head now.
     pub(super) fn hint_store(&mut self, app: usize) {
         let store = self.universe.stores[self.universe.store_of(app)].clone();
         for instance in 0..self.instances.len() {
@@ -146,19 +145,19 @@ impl World {
         }
     }
 
-    /// The branch of an app's store is set back by one commit.
+    /// Sets the branch of an app's store back by one commit.
     pub(super) fn set_back(&mut self, app: usize) {
         let store = self.universe.store_of(app);
         self.stores[store].set_back(self.now);
     }
 
-    /// An instance stands still.
+    /// Pauses an instance.
     pub(super) fn pause(&mut self, instance: usize, seconds: u64) {
         self.instances[instance].paused_until = self.now + seconds * 1_000;
     }
 }
 
-/// Questions.
+/// Queries.
 impl World {
     pub(super) fn object(&self, app: usize, n: usize) -> Option<&Object> {
         let key = self.key(app, n);
@@ -166,7 +165,7 @@ impl World {
         objects.find(|(at, _)| *at == key).map(|(_, object)| object)
     }
 
-    /// Whether all of these stand with this content.
+    /// Reports whether all of these objects exist with this content.
     pub(super) fn stand(&self, app: usize, keys: impl IntoIterator<Item = usize>, content: u32) -> bool {
         let as_declared = |n| {
             let declared = self.universe.body(self.key(app, n), content);
@@ -175,18 +174,18 @@ impl World {
         keys.into_iter().all(as_declared)
     }
 
-    /// How many of these stand, whatever their content.
+    /// Returns how many of these objects exist, whatever their content.
     pub(super) fn standing(&self, app: usize, keys: Range<usize>) -> usize {
         keys.filter(|n| self.object(app, *n).is_some()).count()
     }
 
-    /// Whether exactly one object stands under each of these.
+    /// Reports whether exactly one object exists under each of these keys.
     pub(super) fn single(&self, app: usize, keys: Range<usize>) -> bool {
         let target = &self.targets[self.universe.target_of(app)];
         keys.into_iter().all(|n| target.instances(self.key(app, n)) == 1)
     }
 
-    /// How many objects we deleted.
+    /// Returns the number of objects that we deleted.
     pub(super) fn deletes(&self) -> usize {
         self.monitor.deleted.len()
     }
@@ -196,40 +195,40 @@ impl World {
         self.ledger.facts(&self.origin).claims.get(target, self.key(app, n)).map(AsRef::as_ref)
     }
 
-    /// Whether the ledger knows the app.
+    /// Reports whether the ledger knows the app.
     pub(super) fn is_known(&self, app: usize) -> bool {
         self.ledger.facts(&self.origin).apps.contains_key(&self.universe.apps[app])
     }
 
-    /// Changes whose end is not known.
+    /// Returns the number of changes whose result is unknown.
     pub(super) fn open_intents(&self) -> usize {
         self.ledger.facts(&self.origin).intents.len()
     }
 
-    /// Whether the ledger says that the app's document is gone.
+    /// Reports whether the app's document is gone according to the ledger.
     pub(super) fn is_frozen(&self, app: usize) -> bool {
         let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
         facts.is_some_and(|facts| facts.frozen)
     }
 
-    /// How many bundles of the app were accepted.
+    /// Returns the number of accepted bundles of the app.
     pub(super) fn acceptances(&self, app: usize) -> u64 {
         let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
         facts.and_then(|facts| facts.accepted.as_ref()).map_or(0, |accepted| accepted.sequence)
     }
 
-    /// Whether nothing was ever made on the target that no scope may use.
+    /// Reports whether the target that no scope may use was never changed.
     pub(super) fn vault_is_empty(&self) -> bool {
         self.targets[self.universe.grounds..].iter().all(|target| target.change_count() == 0)
     }
 
-    /// Whether the ledger says that the app is suspended.
+    /// Reports whether the app is suspended according to the ledger.
     pub(super) fn is_suspended(&self, app: usize) -> bool {
         let facts = self.ledger.facts(&self.origin).apps.get(&self.universe.apps[app]);
         facts.is_some_and(|facts| facts.suspension.is_some())
     }
 
-    /// How many notes of a kind reached people.
+    /// Returns the number of notes of a kind that reached people.
     pub(super) fn notes(&self, kind: NoteKind) -> u32 {
         self.monitor.notes.get(&kind).copied().unwrap_or(0)
     }
@@ -239,7 +238,7 @@ impl World {
         facts.is_some_and(|facts| facts.hold.is_some())
     }
 
-    /// What the instances say they do not do, for people.
+    /// Formats the instances' reports of everything that they do not do, for people.
     pub(super) fn reports_of_all(&self) -> String {
         let apps = self.universe.apps.iter();
         let says = |app| self.instances.iter().filter_map(move |instance| Some((app, instance.machine.status(app)?)));
@@ -249,7 +248,7 @@ impl World {
         reports.collect::<Vec<_>>().join("; ")
     }
 
-    /// Whether an instance gives this reason for something it does not do.
+    /// Reports whether an instance gives this reason for something that it does not do.
     pub(super) fn reports(&self, app: usize, reason: &str) -> bool {
         let reports = self.instances.iter().filter_map(|instance| instance.machine.status(&self.universe.apps[app]));
         reports.flat_map(|status| status.report).any(|withheld| reason_name(&withheld.why) == reason)

@@ -1,4 +1,4 @@
-//! What happens on a Kubernetes cluster: the shipped target between the engine and an API server in
+//! Scenarios on a Kubernetes cluster: the shipped target between the engine and an API server in
 //! memory.
 
 use super::Scenario;

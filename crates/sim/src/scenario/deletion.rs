@@ -1,4 +1,5 @@
-//! What must not be deleted, whatever the store seems to say, and what must be once it can.
+//! Objects that must not be deleted, whatever the store seems to declare, and objects that must be
+//! deleted as soon as that is possible.
 
 use std::sync::Arc;
 
@@ -152,7 +153,7 @@ fn denied_delete() -> Scenario {
         })
 }
 
-/// The third of ten has something that cannot be changed and may be made anew.
+/// Key 3 has an immutable field, and may be replaced.
 fn made_anew() -> Scenario {
     Scenario::new("what cannot be changed is deleted and made anew where its app allows it")
         .given(|world| world.declare(0, 0..4, 1))
@@ -161,7 +162,7 @@ fn made_anew() -> Scenario {
         .expect(40, "it is ours and no tombstone", |world| world.claim(0, 3).is_some_and(|claim| !claim.tombstone))
 }
 
-/// The fourth has too, and may not be.
+/// Key 4 has one too, and may not be replaced.
 fn not_made_anew() -> Scenario {
     Scenario::new("what cannot be changed stays where its app does not allow to make it anew")
         .with(|universe| {

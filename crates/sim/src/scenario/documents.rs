@@ -1,5 +1,4 @@
-//! Control documents: what they change, what they must not be able to, and what their mistakes must
-//! not do.
+//! Control documents: their effects, the limits of these, and the containment of mistakes in them.
 
 use super::Scenario;
 use super::acts::SHARED;
@@ -22,7 +21,8 @@ pub(super) fn all() -> Vec<Scenario> {
     ]
 }
 
-/// Two apps of one store that control documents declare, on one target; another target is nobody's.
+/// Two apps of one store, declared by control documents, on one target; another target belongs to
+/// no app.
 fn documented(name: &'static str) -> Scenario {
     Scenario::new(name).with(Universe::root).given(|world| {
         world.declare(0, 0..6, 1);

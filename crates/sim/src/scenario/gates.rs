@@ -1,4 +1,4 @@
-//! What keeps an app from moving, and for how long: windows, orders, deadlines, budgets.
+//! The gates that keep an app from moving, and their duration: windows, orders, deadlines, budgets.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn all() -> Vec<Scenario> {
     ]
 }
 
-/// A minute of a clock that is right.
+/// Returns a minute of an exact clock.
 fn minute(minute: u64) -> Timestamp {
     Timestamp::from_millis(EPOCH) + Span::minutes(minute)
 }
@@ -46,8 +46,8 @@ fn window() -> Scenario {
         .expect(100, "it moves on when the window opens", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
 }
 
-/// The second rewritten head descends from what the person named, and not from what was accepted
-/// since.
+/// The second rewritten head descends from the version that the person named, and not from the one
+/// accepted since.
 fn blessing_is_spent() -> Scenario {
     Scenario::new("a person's word on a rewritten history is spent by the next acceptance")
         .given(|world| world.declare(0, 0..4, 1))
@@ -86,8 +86,8 @@ fn branch_set_back() -> Scenario {
         )
 }
 
-/// A delete within the budget, one that a person allows an hour later, and then none is left for
-/// that day.
+/// A delete within the budget, then one that a person allows an hour later; after these, none is
+/// left for that day.
 fn deletes_count_for_a_day() -> Scenario {
     Scenario::new("deletes count for a whole day")
         .exact()
@@ -126,8 +126,8 @@ fn suspension_after_restart() -> Scenario {
         })
 }
 
-/// The order is on its way into the ledger for three seconds when the timer of the old end fires,
-/// and there is something to heal.
+/// The order takes three seconds to be recorded. In that time the timer of the old end fires, and
+/// there is something to heal.
 fn suspension_extended() -> Scenario {
     Scenario::new("a suspension that is extended as it ends goes on")
         .exact()

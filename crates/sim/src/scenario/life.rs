@@ -1,4 +1,4 @@
-//! The turns of an app's life.
+//! The stages of an app's life.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn retire() -> Scenario {
         .expect(80, "it stays forgotten", |world| !world.is_known(0) && world.stand(1, 0..4, 1))
 }
 
-/// The seventh of each is protected: it stands until a person lets it go, and the apps with it.
+/// Key 7 of each app is protected: it stays until a person releases it, and so do the apps.
 fn retire_both() -> Scenario {
     Scenario::new("two apps that are retired at once delete no more in an hour than the fleet's budget")
         .given(|world| {
@@ -147,7 +147,7 @@ fn fight() -> Scenario {
         .expect(160, "it is healed once the other one stops", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
 }
 
-/// The order is given more than once: one that reaches no writer is lost, and a person sees that.
+/// The order is given more than once: one that reaches no writer is lost, which a person notices.
 fn suspension() -> Scenario {
     Scenario::new("a suspension ends by itself")
         .given(|world| world.declare(0, 0..6, 1))

@@ -1,16 +1,15 @@
-//! Scenarios: incidents and the turns of an app's life as scripts. Each is run plainly, and then
-//! once for every place where a fault can strike: where the seeds search at random, these leave no
-//! gap.
+//! Scenarios: incidents and the stages of an app's life as scripts. Each is run plainly, and then
+//! once for every place where a fault can strike. The seeds search at random; these leave no gap.
 //!
-//! | file | what it is |
+//! | file | content |
 //! | --- | --- |
-//! | `acts` | what a script does to the world and asks of it |
+//! | `acts` | the acts and the queries of scripts |
 //! | `clusters` | the same engine on a Kubernetes cluster |
-//! | `deletion` | what must not be deleted, and what must |
+//! | `deletion` | objects that must not be deleted, and objects that must |
 //! | `gates` | windows, orders, deadlines and budgets |
-//! | `operators` | what operators do, and two things that happen at once |
+//! | `operators` | acts of operators, and two events at once |
 //! | `outage` | stores, targets, disks and instances that fail |
-//! | `life` | the turns of an app's life: hand-over, rollback, suspension, freeze, retirement |
+//! | `life` | the stages of an app's life: hand-over, rollback, suspension, freeze, retirement |
 //! | [`variation`] | one fault at one place |
 
 mod acts;
@@ -31,20 +30,20 @@ use crate::world::{Script, World};
 
 const MINUTE: u64 = 60_000;
 
-/// A script with what must be so along the way.
+/// A script, with conditions that must be true along the way.
 #[derive(Debug)]
 pub struct Scenario {
-    /// A sentence: what the engine does.
+    /// A sentence about the behaviour of the engine.
     pub name: &'static str,
-    /// The incident of the field it answers, by the number the research gave it.
+    /// The real incident that it covers, by the number in the research.
     pub incident: Option<u32>,
     universe: Universe,
     steps: Vec<Step>,
-    /// It rests on exact instants, so it is run plainly alone.
+    /// Set if it depends on exact times: then only the plain run is done.
     exact: bool,
 }
 
-/// One line of a script, at an instant of the world.
+/// One line of a script, at a time in the world.
 #[derive(Debug)]
 struct Step {
     at: u64,
@@ -54,11 +53,11 @@ struct Step {
 #[derive(Debug)]
 enum What {
     Act(fn(&mut World)),
-    /// Must be so now, in the world as it truly is.
+    /// A condition that must be true now, in the true world.
     Expect(&'static str, fn(&World) -> bool),
 }
 
-/// All of them.
+/// Returns all scenarios.
 pub fn all() -> Vec<Scenario> {
     let lists = [
         deletion::all(),
@@ -73,13 +72,13 @@ pub fn all() -> Vec<Scenario> {
 }
 
 impl Scenario {
-    /// Two apps of one store on one plain target, held by one instance.
+    /// Creates a scenario with two apps of one store on one plain target, held by one instance.
     fn new(name: &'static str) -> Self {
         let universe = Universe::draw(&mut Tape::replay(Vec::new()), None);
         Self { name, incident: None, universe, steps: Vec::new(), exact: false }
     }
 
-    /// It is run plainly alone: a fault would move the instants that it rests on.
+    /// Restricts the scenario to the plain run: a fault would move the times that it depends on.
     fn exact(mut self) -> Self {
         self.exact = true;
         self
@@ -95,7 +94,7 @@ impl Scenario {
         self
     }
 
-    /// What is so before the engine starts.
+    /// Sets up the world before the engine starts.
     fn given(self, act: fn(&mut World)) -> Self {
         self.at(0, act)
     }
@@ -114,7 +113,8 @@ impl Scenario {
         self
     }
 
-    /// The world before the script begins; `lags`: its targets may show an older state.
+    /// Returns the world before the script begins. With `lags`, its targets may show an older
+    /// state.
     fn world(&self, lags: bool) -> World {
         let mut universe = self.universe.clone();
         if lags {
@@ -128,8 +128,8 @@ impl Scenario {
         World::new(Tape::replay(Vec::new()), Some(Swarm::none()), Some(universe))
     }
 
-    /// Plays the script, then lets the world come to rest without any more faults. Gives how many
-    /// places there were for them.
+    /// Plays the script, then lets the world come to rest without further faults. Returns the
+    /// number of places for faults.
     fn play(&self, world: &mut World) -> Script {
         for step in &self.steps {
             if step.at > world.now {

@@ -1,4 +1,4 @@
-//! What operators do, and two things that happen at once.
+//! Acts of operators, and two events at once.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn backup_restored() -> Scenario {
 }
 
 /// The neighbour creates the shared resource and gives it up again, all while the other app's read
-/// of it is under way. Each create makes one more object here.
+/// of it is in progress. Each create makes one more object here.
 fn outdated_read() -> Scenario {
     Scenario::new("an app does not create what its neighbour created while it was reading")
         .exact()
@@ -101,8 +101,8 @@ fn outdated_read() -> Scenario {
         })
 }
 
-/// The app heals an edit, and neither that intent nor the acceptance that gives the resource up is
-/// known to be recorded yet. The edit made it what the neighbour declares.
+/// The app heals an edit. At that time neither this intent is known to be recorded, nor the
+/// acceptance that gives the resource up. The edit has produced the neighbour's declaration.
 fn busy_claim() -> Scenario {
     Scenario::new("a claim does not change hands while its holder is changing the object")
         .exact()

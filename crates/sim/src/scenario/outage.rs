@@ -1,4 +1,4 @@
-//! Stores, targets, disks and instances that fail: what is held stays held, and nobody acts twice.
+//! Stores, targets, disks and instances that fail: the held state stays, and nothing is done twice.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn store_down() -> Scenario {
         .at(50, World::recover)
 }
 
-/// The target cannot check epochs: only the engine's own waiting keeps two holders apart.
+/// The target cannot check epochs: only the engine's own waiting separates two holders.
 fn paused_holder() -> Scenario {
     Scenario::new("a holder that stood still while another took over does not act any more")
         .answers(26)

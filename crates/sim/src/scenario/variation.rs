@@ -1,4 +1,4 @@
-//! Variations: the same script with one fault at one place, and how to run them.
+//! Variations: the same script with one fault at one place, and their execution.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::world::Script;
 pub enum Kind {
     /// The instance dies after its k-th effect.
     Crash,
-    /// The instance stands still, for longer than its lease, after its k-th effect.
+    /// The instance pauses, for longer than its lease, after its k-th effect.
     Pause,
-    /// The k-th look at a lagging target shows an older state.
+    /// The k-th observation of a lagging target contains an older state.
     Stale,
-    /// The k-th hint is dropped; on a cluster also the k-th telling of a stream, which is cut.
+    /// The k-th hint is dropped; on a cluster also the k-th delivery of a stream, which is cut.
     Drop,
-    /// The k-th poll of a store is answered with an older head.
+    /// The k-th poll of a store returns an older head.
     Older,
 }
 
@@ -45,11 +45,11 @@ pub enum Variation {
     At(Kind, u64),
 }
 
-/// What came of one run.
+/// The result of one run.
 #[derive(Debug)]
 pub struct Played {
     pub violation: Option<Violation>,
-    /// What happened, where it was asked for.
+    /// The timeline, if requested.
     pub timeline: Vec<String>,
     places: Script,
 }
@@ -77,8 +77,8 @@ impl Scenario {
         Played { violation: world.monitor.violation, timeline, places }
     }
 
-    /// Every way to run it: plainly, and with each kind of fault at each place where the plain run
-    /// has one; plainly alone where its script rests on exact instants.
+    /// Returns every variation: plainly, and with each kind of fault at each place of the plain
+    /// run. If the script depends on exact times, there is only the plain run.
     pub fn variations(&self) -> Vec<Variation> {
         if self.exact {
             return vec![Variation::Plain];

@@ -1,5 +1,4 @@
-//! The lives of instances: starting, dying, hearing, and one step of the shipped machine after the
-//! other.
+//! The runs of instances: their start, death and events, and the steps of the shipped machine.
 
 use setpoint_engine::{Controls, Declined, Effect, Event, Machine};
 
@@ -43,7 +42,7 @@ impl World {
         self.step(n, Event::Started);
     }
 
-    /// The process dies: what is on its way to it is lost, what has left it is not.
+    /// Ends the process: messages to it are lost, effects that it has sent are not.
     pub(crate) fn crash(&mut self, n: usize) {
         self.instances[n].up = false;
         self.disconnect(n);
@@ -82,7 +81,7 @@ impl World {
         }
     }
 
-    /// One step of the shipped machine, and its effects on their way.
+    /// Runs one step of the shipped machine, and sends its effects.
     pub(crate) fn step(&mut self, n: usize, event: Event) {
         if self.strikes(Fault::Pause, "pause") {
             let seconds = [5, 70, 150][self.tape.pick("pause", 3) as usize];

@@ -1,8 +1,9 @@
-//! The world: a queue of happenings in simulated time, the systems the engine talks to, and the
+//! The world: a queue of happenings in simulated time, the systems around the engine, and the
 //! instances of the engine.
 //!
-//! No reconcile logic lives here. The world carries out the effects of the shipped
-//! [`Machine`](setpoint_engine::Machine), honestly or with faults, and tells it what happened.
+//! It contains no reconcile logic. The world carries out the effects of the shipped
+//! [`Machine`](setpoint_engine::Machine), honestly or with faults, and returns the results as
+//! events.
 
 mod life;
 mod operators;
@@ -35,19 +36,19 @@ use crate::universe::{Universe, settings};
 use operators::{Backup, Operator};
 pub use telling::reason_name;
 
-/// Something that will happen.
+/// A scheduled happening.
 #[derive(Debug)]
 pub(crate) enum Happening {
-    /// An instance hears of something.
+    /// An instance receives an event.
     Deliver {
         to: Recipient,
         event: Box<Event>,
     },
-    /// A wake-up an instance asked for.
+    /// An instance wakes up, as it requested.
     Wake {
         to: Recipient,
     },
-    /// An effect reaches the system it is for.
+    /// An effect reaches its system.
     Arrive {
         from: Recipient,
         effect: Box<Effect>,
@@ -65,19 +66,19 @@ pub(crate) enum Happening {
     Start {
         instance: usize,
     },
-    /// Someone who is not the engine does something.
+    /// An actor other than the engine acts.
     Act,
     /// A person gives an order.
     Order {
         command: Box<Command>,
     },
-    /// Somebody touches what an instance was changing when it died.
+    /// A stranger touches the objects that an instance was changing when it died.
     Touch,
-    /// An operator goes on with what they began.
+    /// An operator continues an action.
     Operate {
         step: Operator,
     },
-    /// The controller of an object says for the first time that it is healthy.
+    /// The controller of an object reports it as healthy for the first time.
     Speak {
         target: usize,
         key: Key,
@@ -88,7 +89,7 @@ pub(crate) enum Happening {
         target: usize,
         sent: Box<Sent>,
     },
-    /// An answer of a cluster reaches who asked.
+    /// A response of a cluster reaches the client.
     Respond {
         to: Recipient,
         target: usize,
@@ -101,7 +102,7 @@ pub(crate) enum Happening {
         target: usize,
         number: u64,
     },
-    /// A stream tells what happened, or how far it is.
+    /// A stream delivers events, or a bookmark.
     Tell {
         to: Recipient,
         target: usize,
@@ -112,31 +113,31 @@ pub(crate) enum Happening {
         target: usize,
         number: u64,
     },
-    /// The controllers of a cluster do what they do.
+    /// The controllers of a cluster run.
     Tidy {
         target: usize,
     },
 }
 
-/// An instance in one of its lives.
+/// An instance in one of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recipient {
     pub(crate) instance: usize,
     pub(crate) life: u32,
 }
 
-/// Steps under way to a target.
+/// Steps on their way to a target.
 #[derive(Debug)]
 pub(crate) struct Landing {
     pub(crate) ticket: setpoint_engine::Ticket,
     pub(crate) target: usize,
     pub(crate) work: Vec<Work>,
     pub(crate) fence: Fence,
-    /// Whether anyone still waits for the answer.
+    /// Set if the caller still waits for the response.
     pub(crate) answer: bool,
 }
 
-/// What one run is made of and what it found.
+/// The parts and the findings of one run.
 #[derive(Debug)]
 pub struct World {
     pub(crate) now: u64,
@@ -149,37 +150,37 @@ pub struct World {
     pub(crate) stores: Vec<SimStore>,
     pub(crate) store_down_until: Vec<u64>,
     pub(crate) targets: Vec<MemoryWorld>,
-    /// What the targets truly are, where they are clusters: then the above are their images.
+    /// The clusters, if the targets are clusters: then the targets above are their images.
     pub(crate) clusters: Vec<Cluster>,
-    /// What keeps each target from answering, and until when.
+    /// The outage of each target, and its end.
     pub(crate) outages: Vec<Option<(Fault, u64)>>,
-    /// Earlier states of each target, newest last: what a lagging target may show.
+    /// Earlier states of each target, newest last: a lagging target may show these.
     pub(crate) past: Vec<VecDeque<(u64, MemoryWorld)>>,
     pub(crate) ledger: MemoryLog,
     /// A copy of the ledger that an operator made.
     pub(crate) backup: Option<Box<Backup>>,
-    /// Records were lost with an old copy that was brought back.
+    /// Set if records were lost, because an old copy was restored.
     pub(crate) records_lost: bool,
-    /// The ledger must be opened again before it records anything.
+    /// Set if the ledger must be opened again before it records anything.
     pub(crate) disk_broken: bool,
     pub(crate) origin: Origin,
     pub(crate) bundles: Bundles,
     pub(crate) instances: Vec<Instance>,
     pub(crate) monitor: Monitor,
     pub(crate) recall: Recall,
-    /// Reasons for which the engine was seen to withhold something.
+    /// The reasons for which the engine withheld something.
     pub(crate) seen: BTreeSet<&'static str>,
-    /// Keys someone fights us over, and until when.
+    /// The keys that strangers fight us over, and the end of each fight.
     pub(crate) fights: Vec<(usize, Key, u64)>,
-    /// No more faults and no more trouble from outside.
+    /// Set if there are no more faults and no more trouble from outside.
     pub(crate) calm: bool,
     pub(crate) steps: u64,
     /// Intents that a person has already found open once.
     pub(crate) seen_open: BTreeSet<IntentId>,
-    /// Orders people gave so far.
+    /// The number of orders so far.
     pub(crate) orders: u64,
     trace: u64,
-    /// For scripted runs: what to do at the k-th of something.
+    /// For scripted runs: actions at the k-th of something.
     pub(crate) script: Script,
     pub(crate) timeline: Option<Vec<String>>,
 }
@@ -189,25 +190,25 @@ pub struct World {
 pub struct Script {
     /// Crash the acting instance after its k-th effect.
     pub crash_after_effect: Option<u64>,
-    /// Let the acting instance stand still, for longer than its lease, after its k-th effect.
+    /// Pause the acting instance, for longer than its lease, after its k-th effect.
     pub pause_after_effect: Option<u64>,
-    /// Serve the k-th look from before the last change.
+    /// Serve the k-th observation from before the last change.
     pub stale_look: Option<u64>,
-    /// Drop the k-th hint, or cut the stream that was about to tell of something.
+    /// Drop the k-th hint, or cut the stream that was about to deliver events.
     pub drop_hint: Option<u64>,
-    /// Answer the k-th poll of a store with an older head.
+    /// Serve an older head at the k-th poll of a store.
     pub older_head: Option<u64>,
-    /// A render gives only so many of the resources the folder declares, and says nothing of it.
+    /// Render only so many of the directory's resources, without an error.
     pub render_keeps: Option<usize>,
-    /// Answers to reads for this app take ten seconds.
+    /// Delay responses to reads for this app by ten seconds.
     pub(crate) slow_reads_of: Option<AppId>,
-    /// Answers to records take so many milliseconds more.
+    /// Delay responses to records by so many milliseconds.
     pub(crate) slow_records: u64,
-    /// Renders of this app fail.
+    /// Fail renders of this app.
     pub(crate) renders_fail_of: Option<AppId>,
-    /// Whenever an instance dies, objects are touched before it starts again.
+    /// Touch objects whenever an instance dies, before it starts again.
     pub(crate) touch_while_down: bool,
-    /// What no look shows.
+    /// The objects that no observation contains.
     pub(crate) hidden: BTreeSet<Key>,
     pub effects: u64,
     pub looks: u64,
@@ -216,7 +217,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Something is about to be told. Whether it gets lost.
+    /// Counts a hint or delivery; reports whether it gets lost.
     pub(crate) fn drops_next(&mut self) -> bool {
         self.hints += 1;
         self.drop_hint == Some(self.hints)
@@ -283,7 +284,7 @@ impl World {
         self.at(self.now + delay, happening);
     }
 
-    /// Runs until `end`, or until a property is violated or `stop` says so.
+    /// Runs until `end`, until a property is violated, or until `stop` returns true.
     pub(crate) fn run_until(&mut self, end: u64, mut stop: impl FnMut(&mut Self) -> bool) {
         const MOST_STEPS: u64 = 60_000;
         while let Some((at, _)) = self.queue.first_key_value().map(|(at, _)| *at) {
@@ -319,7 +320,7 @@ impl World {
             Happening::Act => self.act(),
             Happening::Touch => self.touch_objects(),
             Happening::Operate { step } => self.operate(step),
-            // In peace people order what they then think of.
+            // In peace, people choose their orders themselves.
             Happening::Order { command } if !self.calm => self.order(&command),
             Happening::Order { .. } => {}
             Happening::Speak { target, key } => self.speak(target, &key),
@@ -332,7 +333,7 @@ impl World {
         }
     }
 
-    /// Those who fight us undo what has just landed.
+    /// Undoes changes that have just landed, for strangers who fight us.
     pub(crate) fn fight_back(&mut self) {
         let now = self.now;
         self.fights.retain(|(_, _, until)| *until > now);
@@ -343,7 +344,7 @@ impl World {
         }
     }
 
-    /// Whether a fault strikes; counted when it does.
+    /// Reports whether a fault strikes, and counts it then.
     pub(crate) fn strikes(&mut self, fault: Fault, label: &'static str) -> bool {
         let strikes = !self.calm && self.tape.happens(label, self.swarm.rate(fault));
         if strikes {
@@ -357,10 +358,10 @@ impl World {
         instance.up && instance.life == who.life
     }
 
-    /// A hint travels to every instance, or gets lost, doubled or late.
+    /// Sends a hint to every instance, or loses, duplicates or delays it.
     pub(crate) fn hint(&mut self, target: usize) {
         if self.is_cluster(target) {
-            // Its streams tell of it.
+            // Its streams deliver the events.
             return;
         }
         let keys = self.targets[target].take_changed();
@@ -393,7 +394,7 @@ impl World {
         }
     }
 
-    /// A person orders something; every instance hears it, the writer acts.
+    /// Sends a person's order to every instance; the writer carries it out.
     pub(crate) fn order(&mut self, command: &Command) {
         if self.timeline.is_some() {
             self.remark(&format!("person: {:?} for {}, order {}", command.order, command.app, command.id.0));

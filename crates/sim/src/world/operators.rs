@@ -1,5 +1,5 @@
-//! What only operators do, on purpose or by mistake: stop everything, start a process twice, lose
-//! the data, bring back an old copy of it.
+//! Acts that only operators do, on purpose or by mistake: stopping everything, starting a process
+//! twice, losing the data, restoring an old copy of it.
 
 use setpoint_core::name::Actor;
 use setpoint_core::time::{Span, Timestamp};
@@ -12,23 +12,23 @@ use crate::fault::Fault;
 use crate::monitor::Durable;
 
 const MINUTE: u64 = 60_000;
-/// What has left an instance that is stopped has landed after this.
+/// The time after which every effect of a stopped instance has landed.
 const LANDED: u64 = 60_000;
 
-/// A copy of the ledger, and what it makes true.
+/// A copy of the ledger, with the monitor's memory of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Backup {
     ledger: MemoryLog,
     durable: Durable,
 }
 
-/// A later step of what an operator began.
+/// A later step of an operator's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     /// The process that was started twice is stopped.
     EndSecond,
     LoseData,
-    /// Everything is stopped, to bring back the backup.
+    /// Everything is stopped, to restore the backup.
     StopForBackup,
     BringBack,
     RecordGap,
@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// Every instance is stopped, and started again after a while.
+    /// Stops every instance, and starts them again after a while.
     fn stop_all(&mut self, length: u64) {
         self.remark("operator: stops everything");
         for n in 0..self.instances.len() {
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// A second process runs under the name of the first, which the ledger cannot tell from it.
+    /// Starts a second process under the name of the first. The ledger cannot distinguish them.
     pub(crate) fn start_second(&mut self, minutes: u64) {
         let [first, second] = &mut self.instances[..] else { return };
         second.name.clone_from(&first.name);
@@ -82,17 +82,18 @@ impl World {
         }
     }
 
-    /// The data are removed while everything is stopped; what starts again is a new installation.
+    /// Removes the data while everything is stopped; after the start it is a new installation.
     pub(crate) fn stop_and_lose_data(&mut self) {
         self.stop_all(2 * MINUTE);
         self.after(LANDED, Happening::Operate { step: Operator::LoseData });
     }
 
-    /// Everything the engine remembers is lost, and it is installed again. Epochs go on: on a real
-    /// target the marks of another installation are not taken for one's own.
+    /// Loses the engine's data, and installs it again. Epochs continue: on a real target, the marks
+    /// of another installation are not taken for our own.
     pub(crate) fn lose_data(&mut self) {
         self.remark("operator: the data are lost");
-        // What a target showed late it shows by now: who remembers nothing could not tell.
+        // Lagging targets have caught up by now: an engine without memory could not recognize a
+        // lag.
         self.past.iter_mut().for_each(std::collections::VecDeque::clear);
         let epochs = self.monitor.installed_anew(&self.targets);
         self.ledger = MemoryLog::new(Signer::new(self.origin.clone(), &[8; 32]));
@@ -112,7 +113,7 @@ impl World {
         self.backup = Some(Box::new(Backup { ledger: self.ledger.clone(), durable: self.monitor.durable() }));
     }
 
-    /// Copies the ledger, to bring that copy back some minutes later.
+    /// Copies the ledger, to restore that copy some minutes later.
     pub(crate) fn back_up_to_bring_back(&mut self) {
         if self.backup.is_none() && self.clusters.is_empty() {
             self.injected.note(Fault::BackupRestored);
@@ -122,8 +123,8 @@ impl World {
         }
     }
 
-    /// The backup takes the ledger's place; the anchor outside has seen more. `false`: it has not,
-    /// or nothing is lost.
+    /// Replaces the ledger by the backup, if the external anchor has advanced since. Returns
+    /// `false` if it has not, or if nothing is lost.
     pub(crate) fn bring_back(&mut self) -> bool {
         let Some(backup) = self.backup.take() else { return false };
         let mut ledger = backup.ledger;
@@ -148,7 +149,7 @@ impl World {
         true
     }
 
-    /// A person records what is lost; from then on the log goes on.
+    /// Lets a person record the loss; from then on the log continues.
     pub(crate) fn record_gap(&mut self) {
         let standing = self.ledger.head(&self.origin).standing;
         if standing == Standing::Sound {
@@ -156,20 +157,20 @@ impl World {
         }
         self.remark("operator: records the gap");
         let actor = Actor::new("ada").expect("a plain name");
-        // In the old copy one of the instances holds the lease: it is recorded in that one's name.
+        // In the old copy one of the instances holds the lease: the gap is recorded under its name.
         let recorded = (0..self.instances.len()).any(|n| {
             let lease = self.lease_of(&self.instances[n].name, self.instances[n].clock(self.now));
             let gap = Gap { lease, actor: actor.clone(), reason: "a backup".into(), lost: standing.lost() };
             self.ledger.record_gap(&gap).is_ok()
         });
         if !recorded {
-            // The disk is full, or a lease was given out to who is not there any more: the operator
-            // tries again.
+            // The disk is full, or the lease was given to an instance that no longer runs: the
+            // operator tries again.
             self.after(MINUTE, Happening::Operate { step: Operator::RecordGap });
         }
     }
 
-    /// While an instance is down, somebody touches what it was changing, and more.
+    /// Touches the objects that an instance was changing, and more, while it is down.
     pub(super) fn touch_objects(&mut self) {
         if self.calm {
             return;

@@ -1,4 +1,4 @@
-//! The hands of strangers, on whichever kind of target: a plain world in memory, or a cluster.
+//! The acts of strangers, on either kind of target: a plain world in memory, or a cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use setpoint_target::memory::Object;
 use super::{Happening, World};
 
 impl World {
-    /// Someone writes what stands under a key. `false`: nothing stands there.
+    /// Edits the object under a key as a stranger. Returns `false` if there is none.
     pub(crate) fn edit(&mut self, target: usize, key: &Key, content: u32, who: &str) -> bool {
         if self.is_cluster(target) {
             return self.edit_on_cluster(target, key, content, who);
@@ -20,7 +20,7 @@ impl World {
         self.targets[target].edit(key, &value, who)
     }
 
-    /// Someone removes whatever stands under a key.
+    /// Removes the object under a key as a stranger.
     pub(crate) fn remove(&mut self, target: usize, key: &Key) -> bool {
         if self.is_cluster(target) {
             return self.remove_on_cluster(target, key);
@@ -28,7 +28,7 @@ impl World {
         self.targets[target].remove(key)
     }
 
-    /// Someone puts a new object in place of whatever stands under a key.
+    /// Replaces the object under a key by a new one, as a stranger.
     pub(crate) fn recreate(&mut self, target: usize, key: &Key, content: u32, who: &str) {
         if self.is_cluster(target) {
             return self.recreate_on_cluster(target, key, content, who);
@@ -37,7 +37,7 @@ impl World {
         self.targets[target].recreate(key, value, who);
     }
 
-    /// Another object of the target begins or ceases to control this one.
+    /// Lets another object of the target begin or cease to control this one.
     pub(crate) fn set_controlled(&mut self, target: usize, key: &Key, controlled: bool) {
         if self.is_cluster(target) {
             return self.control_on_cluster(target, key, controlled);
@@ -45,7 +45,7 @@ impl World {
         self.targets[target].set_controlled(key, controlled);
     }
 
-    /// The controller of what stands under a key speaks.
+    /// Sets the health that the controller of an object reports.
     pub(crate) fn set_health(&mut self, target: usize, key: &Key, health: Health) {
         if self.is_cluster(target) {
             return self.sicken_on_cluster(target, key, health);
@@ -53,7 +53,7 @@ impl World {
         self.targets[target].set_health(key, health);
     }
 
-    /// Where the health of new objects is unknown, their controllers speak some time later.
+    /// Schedules the first reports of controllers, if the health of new objects is unknown.
     pub(super) fn controllers_begin(&mut self, target: usize, keys: &BTreeSet<Key>) {
         if self.universe.targets[target].options.first_health != Health::Unknown {
             return;
@@ -81,7 +81,7 @@ impl World {
         self.targets[target].deny_delete(key);
     }
 
-    /// Whatever is declared under this key is found invalid.
+    /// Lets the target reject every declaration under this key as invalid.
     pub(crate) fn find_invalid(&mut self, target: usize, key: &Key) {
         if self.is_cluster(target) {
             return self.rule_on_cluster(target, key, Some(Rule::Invalid));

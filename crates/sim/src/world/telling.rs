@@ -1,4 +1,4 @@
-//! What a run says of itself: its trace, its timeline, and the reasons the engine was seen to give.
+//! The output of a run: its trace, its timeline, and the reasons that the engine gave.
 
 use setpoint_core::modes::State;
 use setpoint_core::plan::Step;
@@ -8,11 +8,11 @@ use setpoint_target::Work;
 
 use super::World;
 
-/// What is recorded may be very long; nobody reads all of it in a timeline.
+/// The maximum length of a line in a timeline: a record may be very long.
 const LONGEST_LINE: usize = 20_000;
 
 impl World {
-    /// Mixes what the engine does into the trace, so that two runs can be compared.
+    /// Mixes the engine's effects into the trace, so that two runs can be compared.
     pub(super) fn note(&mut self, n: usize, effect: &Effect) {
         let kind = effect_name(effect);
         self.trace = mixed(self.trace, kind.bytes().chain(self.now.to_le_bytes()).chain([n as u8]));
@@ -40,12 +40,13 @@ impl World {
         }
     }
 
-    /// What the engine did, and all that it recorded of it.
+    /// Returns a digest of the engine's effects and of its records.
     pub fn trace(&self) -> u64 {
         mixed(self.trace, self.ledger.head(&self.origin).root.to_string().bytes())
     }
 
-    /// A look at the reports now and then is enough to know which refusals were seen.
+    /// Collects the reasons in reports. An occasional check is enough to find the refusals that
+    /// occur.
     pub(super) fn collect_reasons(&mut self, n: usize) {
         if !self.steps.is_multiple_of(16) {
             return;
@@ -105,7 +106,7 @@ fn describe(effect: &Effect) -> String {
     }
 }
 
-/// The kind of a reason, without its particulars.
+/// Returns the kind of a reason, without its details.
 pub fn reason_name(why: &Why) -> &'static str {
     use setpoint_core::report::RetentionReason;
     match why {
