@@ -31,7 +31,7 @@ impl World {
             9 => self.rename(true),
             10 => self.retire(&id),
             11..=13 => self.hand_over(),
-            14 => self.commit_documents("a remark that nobody reads", |contents| contents.remark += 1),
+            14 => self.commit_documents("a remark that no app reads", |contents| contents.remark += 1),
             15 => {
                 let flaw = Flaw::ALL[self.tape.pick("flaw", Flaw::ALL.len() as u32) as usize];
                 self.spoil_documents(flaw);
@@ -56,7 +56,7 @@ impl World {
         let retired = AppDocument { retire: true, ..documents.apps[first].clone() };
         documents.apps.insert(renamed.clone(), retired);
         documents.windows = !self.calm;
-        self.commit_documents("mends the documents", |contents| contents.documents = Some(documents));
+        self.commit_documents("corrects the documents", |contents| contents.documents = Some(documents));
     }
 
     /// Changes the documents in one commit.
@@ -75,7 +75,7 @@ impl World {
     /// Moves a directory, with its document or without. Without it, the directory vanishes from the
     /// path in the document.
     pub(crate) fn move_folder(&mut self, app: &AppId, with_document: bool) {
-        let what = format!("moves the folder of {app}, its document with it: {with_document}");
+        let what = format!("moves the directory of {app}, its document with it: {with_document}");
         let n = self.app_index(app);
         let store = self.universe.store_of(n);
         let home = self.stores[store].head_contents().home_of(app).clone();
@@ -106,7 +106,7 @@ impl World {
         let (first, second) = (self.universe.apps[0].clone(), self.universe.apps[other].clone());
         self.mend_documents();
         let universe = self.universe.clone();
-        self.commit_documents(&format!("{first} and {second} exchange folders"), |contents| {
+        self.commit_documents(&format!("{first} and {second} exchange directories"), |contents| {
             let homes = (contents.home_of(&first).clone(), contents.home_of(&second).clone());
             let folders = (contents.folders.remove(&homes.0), contents.folders.remove(&homes.1));
             contents.folders.extend(folders.0.map(|folder| (homes.1.clone(), folder)));

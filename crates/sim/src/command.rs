@@ -26,9 +26,9 @@ const HELP: &str = "Drives the shipped engine through seeded worlds with faults.
   setpoint-sim systematic [--only NAME]       the scenarios (whose name contains NAME), with a fault at every place
   setpoint-sim systematic --only NAME --crash K
                                               one of them with one fault (--crash, --pause, --stale, --drop, --older; at
-                                              place K from 1, or 0 for none), and what happened
+                                              place K from 1, or 0 for none), with its timeline
   setpoint-sim mutants NAME                   the mutants whose name contains NAME, if compiled in
-  setpoint-sim replay FILE                    runs a recorded tape and prints what happened; `run --replay FILE` too
+  setpoint-sim replay FILE                    runs a recorded tape and prints its timeline; `run --replay FILE` too
 
 Ends with `seeds N ok`, `scenarios N, runs M ok` and `mutants M/M caught`; exit code 1 otherwise.";
 

@@ -313,7 +313,7 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
         }
     };
     Bundle::new(app.clone(), target.clone(), declared.iter().map(resource).collect())
-        .expect("folders declare each key once and no cycles")
+        .expect("directories declare each key once and no cycles")
 }
 
 /// The kinds that the simulated targets know.

@@ -171,7 +171,7 @@ impl World {
         let until = self.now + 2 * settings().sweep.as_millis() + MINUTE;
         self.run_until(until, |_| false);
         if let Some(detail) = self.unrest() {
-            self.monitor.not_live(format!("an edit that no stream told of was not healed by a sweep: {detail}"));
+            self.monitor.not_live(format!("an edit without an event was not healed by a sweep: {detail}"));
         }
     }
 
@@ -223,7 +223,7 @@ impl World {
                 return Some(format!("{key} of {app} is not as declared: {live:?}; report {why:?}"));
             }
             if let Some(held) = self.held_by_a_tool(n, key) {
-                return Some(format!("{key} of {app} was adopted, and who made it still holds {held:?}"));
+                return Some(format!("{key} of {app} was adopted, and its previous tool still owns {held:?}"));
             }
         }
         None
@@ -263,7 +263,7 @@ impl World {
                 let let_go = self.monitor.let_go.contains(&(key.clone(), object.live.uid.clone()));
                 if !remembered && !let_go {
                     return Some(format!(
-                        "{key} was made by us and nobody remembers it: {claim:?}, it is {}",
+                        "{key} was created by us and no claim has it: {claim:?}, it is {}",
                         object.live.uid
                     ));
                 }

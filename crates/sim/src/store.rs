@@ -257,5 +257,5 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
     let mut resources = resources(declared);
     // Documents come in any order; the bundle must not depend on it (S12).
     resources.reverse();
-    Bundle::new(app.clone(), target.clone(), resources).expect("folders declare each key once and no cycles")
+    Bundle::new(app.clone(), target.clone(), resources).expect("directories declare each key once and no cycles")
 }

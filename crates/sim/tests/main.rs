@@ -13,7 +13,7 @@ use setpoint_sim::universe::Ground;
 
 fn regressions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
-    let entries = std::fs::read_dir(&folder).expect("the folder of regressions is there");
+    let entries = std::fs::read_dir(&folder).expect("the directory of regressions exists");
     let mut files: Vec<_> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
     files.sort();
     files
@@ -106,7 +106,7 @@ fn the_document_names_every_scenario_with_its_incident() {
     let incident = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     let there: BTreeMap<_, _> = scenarios.iter().map(|scenario| (scenario.name, incident(scenario.incident))).collect();
     assert_eq!(written, there);
-    assert_eq!(rows.len(), scenarios.len(), "a row stands there twice");
+    assert_eq!(rows.len(), scenarios.len(), "a row exists twice");
 }
 
 fn caught_by(mutant: Mutant) -> String {

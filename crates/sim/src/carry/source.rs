@@ -112,7 +112,7 @@ impl World {
             Some(Folder::Declares(declared)) => Candidate::Rendered(store::resources(declared)),
             Some(Folder::Broken) => Candidate::Refused(vec!["app.yaml:3:5: unknown field".into()]),
             // A missing directory is an error, never an empty app.
-            None => Candidate::Refused(vec!["its folder is not there".into()]),
+            None => Candidate::Refused(vec!["its directory does not exist".into()]),
         }
     }
 
@@ -145,7 +145,7 @@ impl World {
             self.reach(store)?;
             return match self.stores[store].head_folder(app) {
                 Some(Folder::Declares(declared)) => Ok(self.universe.bundle(n, declared).digest()),
-                _ => Err(UnknownReason::Malformed { detail: "the folder cannot be rendered".into() }),
+                _ => Err(UnknownReason::Malformed { detail: "the directory cannot be rendered".into() }),
             };
         }
         let desk = &self.instances[from.instance].desk;

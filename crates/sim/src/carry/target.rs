@@ -114,7 +114,7 @@ impl World {
         let timed_out = Outcome::Unknown { detail: "timed out".into() };
         match self.outages[target].filter(|(_, until)| *until > self.now) {
             Some((Fault::Partition, _)) => return Some(timed_out),
-            Some((Fault::Revoked, _)) => return Some(refused(RefusalClass::Denied, "nobody is known by that name")),
+            Some((Fault::Revoked, _)) => return Some(refused(RefusalClass::Denied, "the client is unknown")),
             Some((Fault::KindMissing, _)) if work.step.verb == Verb::Create => {
                 return Some(refused(RefusalClass::Invalid, "there is no such kind"));
             }

@@ -8,7 +8,7 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `objects` | the objects that apps declare on a cluster, and whether a live one is as declared |
+//! | `objects` | declared objects, and the comparison of live ones with them |
 //! | `wire` | the network and the clock of the target |
 //! | `link` | the target of one run of an instance, and its tasks |
 //! | `traffic` | requests and responses on their way, and their losses |

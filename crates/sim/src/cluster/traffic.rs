@@ -227,7 +227,7 @@ impl World {
             let reply = if change {
                 lost("it timed out")
             } else {
-                Reply::Failure(WireError::NotSent { detail: "nobody is there".to_owned() })
+                Reply::Failure(WireError::NotSent { detail: "no server responds".to_owned() })
             };
             return self.respond(from, target, sent, reply);
         }

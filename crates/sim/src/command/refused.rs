@@ -87,7 +87,7 @@ impl Refused {
         let of_each = grounds.iter().flat_map(|ground| demanded(*ground).map(move |reason| (*ground, reason)));
         let unseen: Vec<_> = of_each.filter(|(ground, reason)| self.worlds(reason, *ground) == 0).collect();
         for (ground, reason) in &unseen {
-            println!("refusal never seen on {ground}: {reason}");
+            println!("refusal never occurred on {ground}: {reason}");
         }
         unseen.is_empty()
     }

@@ -37,11 +37,11 @@ impl Asked {
             }
         }
         match tape {
-            Some(_) if options.len() > 2 => Err("a tape says all by itself: give --replay alone".to_owned()),
+            Some(_) if options.len() > 2 => Err("a tape contains all options: use --replay alone".to_owned()),
             Some(file) => Ok(Self::Tape(file)),
-            None if seeds.number == 0 => Err("--seeds: nothing is shown by no seed".to_owned()),
+            None if seeds.number == 0 => Err("--seeds: at least one seed is required".to_owned()),
             None if seeds.from.checked_add(seeds.number).is_none() => {
-                Err("--from: there are not so many seeds".to_owned())
+                Err("--from: the seeds would exceed the range of 64 bits".to_owned())
             }
             None => Ok(Self::Seeds(seeds)),
         }

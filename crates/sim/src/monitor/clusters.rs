@@ -36,7 +36,7 @@ impl Monitor {
             intended && before.has_same_body_beside(after, FENCED_ANNOTATION)
         };
         let right = change.is_none_or(moved_on);
-        self.holds("S7", right, || format!("{} changes a cluster, and no step asked for it", request.path()));
+        self.holds("S7", right, || format!("{} changes a cluster without a step", request.path()));
     }
 
     /// Reports changes of a cluster that is not the target.
@@ -56,7 +56,7 @@ impl Monitor {
         let strangers = target
             .objects()
             .any(|(key, object)| *key == claim.key && object.live.uid == *uid && object.created_by.is_none());
-        self.holds("S1", !strangers, || format!("{} is claimed as made by us, and a stranger made it", claim.key));
+        self.holds("S1", !strangers, || format!("{} is claimed as created by us, and is a stranger's", claim.key));
     }
 
     /// Checks the change of an object by a step.
@@ -65,11 +65,11 @@ impl Monitor {
         let key = &step.key;
         let Some(before) = before else {
             return self
-                .holds("S5", step.verb == Verb::Create, || format!("{key} is made, though it was to be changed"));
+                .holds("S5", step.verb == Verb::Create, || format!("{key} is created, though it was to be changed"));
         };
         if change.takes_out {
             let ours = change.last == Some((work.intent, before.version));
-            return self.holds("S5", ours, || format!("something is taken out of {key} that was written since"));
+            return self.holds("S5", ours, || format!("something is removed from {key} that was written since"));
         }
         let expected = step.expect.as_ref().filter(|_| step.verb != Verb::Create);
         let same = expected.is_some_and(|expect| expect.uid.as_str() == before.uid());
@@ -79,7 +79,7 @@ impl Monitor {
         });
         let version = expected.and_then(|expect| expect.version.as_ref()).map(|version| version.as_str().to_owned());
         self.holds("S5", version == Some(before.version.to_string()), || {
-            format!("to {} {key} changes version {}, and {version:?} was looked at", step.verb, before.version)
+            format!("to {} {key} changes version {}, and {version:?} was observed", step.verb, before.version)
         });
         if let (true, Some(after)) = (step.folds && !change.rewritten, &change.change.after) {
             let same = before.has_same_body_beside(after, INTENT_ANNOTATION);
@@ -100,7 +100,7 @@ impl Monitor {
         let key = &work.step.key;
         let replicas = |stored: &Stored| stored.body["spec"]["replicas"].clone();
         let shared = before.others_hold(CO_OWNED, MANAGER) && replicas(before) != replicas(after);
-        self.holds("S5", !shared, || format!("the replicas of {key} are taken from who holds them"));
+        self.holds("S5", !shared, || format!("the replicas of {key} are taken from their owner"));
         for at in ["/metadata/annotations/stranger", "/metadata/annotations/note"] {
             let kept = before.body.pointer(at).is_none_or(|value| after.body.pointer(at) == Some(value));
             self.holds("S5", kept, || format!("{at} of {key} is removed, and a stranger had put it there"));

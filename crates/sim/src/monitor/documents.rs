@@ -196,9 +196,9 @@ impl Monitor {
         }
         let freezes = facts.frozen && before.is_none_or(|before| !before.frozen);
         let gone = self.newest_documents().any(|documents| !documents.apps.contains_key(app));
-        self.holds("S2", !freezes || gone, || format!("the document of {app} is taken for gone"));
+        self.holds("S2", !freezes || gone, || format!("the document of {app} is treated as gone"));
         let told = self.governed.retired.contains(app);
-        self.holds("S2", !facts.retiring || told, || format!("{app} is taken down, and no document says so"));
+        self.holds("S2", !facts.retiring || told, || format!("{app} is retired, and no document declares it"));
     }
 
     /// Notes that an app takes a version with other documents than those in force: these must have
@@ -233,7 +233,7 @@ impl Monitor {
     /// document names, and that the version has not left that place already.
     fn version_accepted(&mut self, scene: &Ledgered<'_>, app: &AppId, accepted: &Accepted) {
         let Some(n) = scene.universe.apps.iter().position(|known| known == app) else {
-            return self.holds("S11", false, || format!("{app} is accepted, and nobody declared it"));
+            return self.holds("S11", false, || format!("{app} is accepted, and no document declared it"));
         };
         let store = scene.universe.store_of(n);
         let Some(version) = accepted.revision.get(&scene.universe.stores[store]) else { return };

@@ -57,7 +57,7 @@ impl Monitor {
         });
         self.holds("S2", !doubted, || {
             format!(
-                "{} is to be deleted from a target that failed too often and was not seen in full since",
+                "{} is to be deleted from a target that failed too often and was not observed completely since",
                 intent.key
             )
         });

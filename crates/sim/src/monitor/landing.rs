@@ -15,7 +15,7 @@ impl Monitor {
     /// Checks the preconditions of an effect that is about to land.
     pub fn landing(&mut self, scene: &Scene<'_>, work: &Work) {
         let step = &work.step;
-        self.holds("S9", !scene.makes_one_more(work), || format!("one more object is made for {}", step.key));
+        self.holds("S9", !scene.makes_one_more(work), || format!("one more object is created for {}", step.key));
         let intent = scene.facts.intents.get(&work.intent);
         self.holds("S7", intent.is_some(), || format!("{:?} {} without a durable intent", step.verb, step.key));
         if let Some(intent) = intent {
@@ -44,7 +44,7 @@ impl Monitor {
         let manual = scene.universe.is_manual(app);
         let moves = matches!(step.cause, Cause::Declared | Cause::Prune | Cause::Replace);
         let let_through = !manual || !moves || self.let_through.contains(&passed);
-        self.holds("S10", let_through, || format!("{app} moves to {bundle}, which nobody let through"));
+        self.holds("S10", let_through, || format!("{app} moves to {bundle}, which no person released"));
         // Corrections of drift continue, and so does the way back to the last good bundle.
         let waits = moves || matches!(step.cause, Cause::Environment | Cause::Retire);
         let closed = waits && self.is_closed(scene.universe, app, intent.at);
@@ -96,7 +96,7 @@ impl Monitor {
         let anew = step.cause == Cause::Replace;
         // By the durable intent: a delete that is declared as a replacement costs no budget.
         self.holds("S3", intent.is_none_or(|intent| intent.declared.is_some() == anew), || {
-            format!("the intent to delete {} does not say what it is for", step.key)
+            format!("the intent to delete {} does not contain its purpose", step.key)
         });
         if anew {
             self.replace_landing(scene, step, intent);
@@ -115,21 +115,21 @@ impl Monitor {
     fn replace_landing(&mut self, scene: &Scene<'_>, step: &Step, intent: Option<&Intent>) {
         let bundle = intent.and_then(|intent| scene.bundles.get(&intent.bundle));
         let Some(declared) = bundle.and_then(|bundle| bundle.resources().get(&step.key)) else {
-            return self.holds("S1", false, || format!("{} is made anew and nobody declares it", step.key));
+            return self.holds("S1", false, || format!("{} is replaced and not declared", step.key));
         };
         let resource = &declared.resource;
         self.holds("S1", resource.replace && !resource.protected, || {
-            format!("{} is deleted to be made anew, which nobody allowed", step.key)
+            format!("{} is deleted to be replaced, which is not allowed", step.key)
         });
         let Some(Expect { uid, version: Some(version) }) = step.expect.clone() else {
-            return self.holds("S2", false, || format!("{} is made anew whatever was written since", step.key));
+            return self.holds("S2", false, || format!("{} is replaced whatever was written since", step.key));
         };
         self.holds("S2", self.immutable.contains(&(step.key.clone(), uid, declared.digest)), || {
-            format!("{} is deleted to be made anew, though its change was not refused", step.key)
+            format!("{} is deleted to be replaced, though its change was not refused", step.key)
         });
         let proven = self.proven.get(&(step.key.clone(), version, declared.digest));
         self.holds("S2", proven.is_some_and(|at| scene.now <= at + DELETE_WINDOW), || {
-            format!("{} is deleted before it is known that the new one will be taken", step.key)
+            format!("{} is deleted before it is known that the target accepts the new one", step.key)
         });
     }
 
@@ -178,7 +178,7 @@ impl Monitor {
         }
         let made_by_us =
             scene.target.objects().filter(|(at, object)| *at == key && object.created_by.is_some()).count();
-        self.holds("S9", made_by_us <= 1, || format!("{made_by_us} objects were made for {key}"));
+        self.holds("S9", made_by_us <= 1, || format!("{made_by_us} objects were created for {key}"));
     }
 }
 

@@ -214,7 +214,7 @@ impl Monitor {
     pub fn looks_at(&mut self, app: &AppId, now: u64) {
         let most = self.most_in_a_minute(240, now);
         let often = too_often(self.looks.entry(app.clone()).or_default(), now, MINUTE, most);
-        self.holds("L4", !often, || format!("{app} is looked at more than {most} times in a minute"));
+        self.holds("L4", !often, || format!("{app} is observed more than {most} times in a minute"));
     }
 
     /// Records a request about one object that reaches a cluster.

@@ -80,7 +80,7 @@ impl Monitor {
                 let said = self.orders.given.values().any(|(of, order)| {
                     of == app && matches!(order, Order::Release { accept: Some(accept) } if accept == blessed)
                 });
-                self.holds("S6", said, || format!("nobody said that {blessed} is right for {app}"));
+                self.holds("S6", said, || format!("no person approved {blessed} for {app}"));
                 self.orders.blessed.insert(app.clone(), blessed.clone());
             }
             Some(_) => {}
@@ -136,14 +136,14 @@ impl Monitor {
         let order = entry.data.get("order").and_then(|order| order.as_str());
         let asked = matches!(order, Some("suspend" | "resume"));
         self.holds("S10", lasts || asked || entry.time >= until, || {
-            format!("the suspension of {app} ends at {:?}, and a person had said {until:?}", entry.time)
+            format!("the suspension of {app} ends at {:?}, and a person had ordered {until:?}", entry.time)
         });
     }
 
     fn permission_given(&mut self, app: &AppId, facts: &AppFacts) {
         let Some(allowance) = &facts.allowance else { return };
         let Some(order) = order_of(&allowance.reason) else {
-            return self.holds("S3", false, || format!("nobody allowed {app} to delete more"));
+            return self.holds("S3", false, || format!("no person allowed {app} to delete more"));
         };
         if self.orders.permissions.get(app).is_some_and(|permission| permission.order == order) {
             return;

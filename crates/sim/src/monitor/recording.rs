@@ -89,7 +89,7 @@ impl Monitor {
             });
             let unknown = self.unknown_history.contains(&(scene.writer, app.clone(), version.clone()));
             self.holds("S6", !unknown, || {
-                format!("{app} moves to {version}, and its store could not say what that descends from")
+                format!("{app} moves to {version}, and its store did not know the history of that")
             });
         }
     }

@@ -48,7 +48,7 @@ impl Monitor {
         };
         let early = before(bundle, own, step.cause).find(|(key, declared)| !shown(key, declared)).map(|(key, _)| key);
         self.holds("S14", early.is_none(), || {
-            format!("{} is begun, and {} was never shown to be well", step.key, early.expect("it is early"))
+            format!("{} is begun, and {} was never observed as healthy", step.key, early.expect("it is early"))
         });
     }
 }
@@ -67,7 +67,7 @@ impl Monitor {
         };
         let not = bundle.resources().iter().find(|(key, declared)| !shown(key, declared)).map(|(key, _)| key.clone());
         self.holds("S14", not.is_none(), || {
-            format!("{app} is taken for converged, and {not:?} is not known to be healthy")
+            format!("{app} is recorded as converged, and {not:?} is not known to be healthy")
         });
     }
 }

@@ -16,7 +16,7 @@ fn life_on_a_cluster() -> Scenario {
         .at(6, |world| world.declare(0, 0..5, 2))
         .at(12, |world: &mut World| world.meddle_with(0, 3))
         .at(14, |world| world.declare(0, 1..5, 2))
-        .expect(60, "what is declared stands", |world| world.stand(0, 1..5, 2))
+        .expect(60, "everything declared exists", |world| world.stand(0, 1..5, 2))
         .expect(60, "what is not was deleted, and nothing else", |world| {
             world.deletes() == 1 && world.standing(0, 0..1) == 0
         })
@@ -42,5 +42,5 @@ fn restored_from_a_backup() -> Scenario {
         .at(6, |world| world.back_up_cluster(0))
         .at(7, |world| world.declare(0, 0..5, 2))
         .at(12, |world| world.restore_from_backup(0))
-        .expect(60, "what is declared stands", |world| world.stand(0, 0..5, 2))
+        .expect(60, "everything declared exists", |world| world.stand(0, 0..5, 2))
 }

@@ -33,7 +33,7 @@ fn most_removed() -> Scenario {
         .given(|world| world.declare(0, 0..10, 1))
         .at(10, |world| world.declare(0, 0..1, 1))
         .expect(60, "one was deleted", |world| world.deletes() == 1 && world.standing(0, 0..10) == 9)
-        .expect(60, "the report says why", |world| world.reports(0, "over budget"))
+        .expect(60, "the report gives the reason", |world| world.reports(0, "over budget"))
         .at(60, |world| world.give(0, Order::Sync { allow_prune: 3 }))
         .expect(90, "no more than a person allowed is deleted", |world| world.deletes() <= 4)
 }
@@ -43,8 +43,8 @@ fn emptied() -> Scenario {
         .answers(4)
         .given(|world| world.declare(0, 0..6, 1))
         .at(10, |world| world.declare(0, 0..0, 1))
-        .expect(50, "everything stands", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
-        .expect(50, "the report says why", |world| world.reports(0, "empty bundle"))
+        .expect(50, "everything exists", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(50, "the report gives the reason", |world| world.reports(0, "empty bundle"))
 }
 
 fn emptied_beside_adopted() -> Scenario {
@@ -58,8 +58,8 @@ fn emptied_beside_adopted() -> Scenario {
             world.declare(0, 0..0, 1);
             world.declare(1, (0..3).chain([SHARED]), 1);
         })
-        .expect(50, "everything stands", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
-        .expect(50, "what is shared has changed hands", |world| {
+        .expect(50, "everything exists", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(50, "the shared resource has changed hands", |world| {
             world.stand(1, [SHARED], 1)
                 && world.claim(1, SHARED).is_some_and(|claim| claim.app == world.universe.apps[1])
         })
@@ -73,7 +73,7 @@ fn unreadable_target() -> Scenario {
             world.suffer(&[Fault::TargetUnreachable]);
             world.declare(0, 1..6, 1);
         })
-        .expect(15, "everything stands", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(15, "everything exists", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
         .at(15, World::recover)
         .expect(60, "what was removed is deleted then", |world| {
             world.deletes() == 1 && world.stand(0, 1..6, 1) && world.standing(0, 0..1) == 0
@@ -88,8 +88,8 @@ fn render_gives_less() -> Scenario {
             world.script.render_keeps = Some(3);
             world.declare(0, 0..6, 2);
         })
-        .expect(50, "everything stands", |world| world.standing(0, 0..6) == 6 && world.deletes() == 0)
-        .expect(50, "the report says why", |world| world.reports(0, "fresh render differs"))
+        .expect(50, "everything exists", |world| world.standing(0, 0..6) == 6 && world.deletes() == 0)
+        .expect(50, "the report gives the reason", |world| world.reports(0, "fresh render differs"))
         .at(50, |world| {
             world.script.render_keeps = None;
             world.declare(0, 0..6, 3);
@@ -105,7 +105,7 @@ fn render_gives_nothing() -> Scenario {
             world.script.render_keeps = Some(0);
             world.declare(0, 0..6, 2);
         })
-        .expect(50, "everything stands", |world| world.standing(0, 0..6) == 6 && world.deletes() == 0)
+        .expect(50, "everything exists", |world| world.standing(0, 0..6) == 6 && world.deletes() == 0)
         .at(50, |world| world.script.render_keeps = None)
 }
 
@@ -118,7 +118,7 @@ fn store_flaps() -> Scenario {
         .at(30, |world| world.suffer(&[Fault::StoreUnreachable]))
         .at(34, |world| world.suffer(&[Fault::StoreStale]))
         .at(40, World::recover)
-        .expect(50, "everything stands as last declared", |world| world.stand(0, 0..8, 2) && world.deletes() == 0)
+        .expect(50, "everything is as last declared", |world| world.stand(0, 0..8, 2) && world.deletes() == 0)
 }
 
 fn controlled_and_replaced() -> Scenario {
@@ -130,8 +130,8 @@ fn controlled_and_replaced() -> Scenario {
             world.put_strangers(0, 3..4, 1);
         })
         .at(20, |world| world.declare(0, [1, 2, 4, 5], 1))
-        .expect(60, "both stand", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
-        .expect(60, "the report says why", |world| world.reports(0, "controlled"))
+        .expect(60, "both exist", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(60, "the report gives the reason", |world| world.reports(0, "controlled"))
 }
 
 fn denied_delete() -> Scenario {
@@ -143,7 +143,7 @@ fn denied_delete() -> Scenario {
             world.deny_delete(0, &key);
             world.declare(0, [0, 1, 2, 4, 5], 1);
         })
-        .expect(50, "it stands and is still ours", |world| world.stand(0, [3], 1) && world.claim(0, 3).is_some())
+        .expect(50, "it exists and is still ours", |world| world.stand(0, [3], 1) && world.claim(0, 3).is_some())
         .at(50, |world| {
             let key = world.key(0, 3).clone();
             world.allow(0, &key);
@@ -158,7 +158,7 @@ fn made_anew() -> Scenario {
     Scenario::new("what cannot be changed is deleted and made anew where its app allows it")
         .given(|world| world.declare(0, 0..4, 1))
         .at(10, |world| world.declare(0, 0..4, 5))
-        .expect(40, "it was made anew, once", |world| world.stand(0, 0..4, 5) && world.deletes() == 1)
+        .expect(40, "it was replaced, once", |world| world.stand(0, 0..4, 5) && world.deletes() == 1)
         .expect(40, "it is ours and no tombstone", |world| world.claim(0, 3).is_some_and(|claim| !claim.tombstone))
 }
 
@@ -174,8 +174,8 @@ fn not_made_anew() -> Scenario {
         })
         .given(|world| world.declare(0, [0, 1, 4], 1))
         .at(10, |world| world.declare(0, [0, 1, 4], 5))
-        .expect(40, "the report says why", |world| world.reports(0, "replace not allowed"))
-        .expect(40, "it stands as it was", |world| world.stand(0, [4], 1) && world.deletes() == 0)
+        .expect(40, "the report gives the reason", |world| world.reports(0, "replace not allowed"))
+        .expect(40, "it is as it was", |world| world.stand(0, [4], 1) && world.deletes() == 0)
         .expect(40, "the others have moved on", |world| world.stand(0, 0..2, 5))
 }
 
@@ -194,11 +194,11 @@ fn refused_anew() -> Scenario {
             world.targets[0].deny_create(&key);
             world.declare(0, 0..4, 5);
         })
-        .expect(40, "it stands as it was", |world| world.stand(0, [3], 1) && world.deletes() == 0)
-        .expect(40, "the report says why", |world| world.reports(0, "replacement refused"))
+        .expect(40, "it is as it was", |world| world.stand(0, [3], 1) && world.deletes() == 0)
+        .expect(40, "the report gives the reason", |world| world.reports(0, "replacement refused"))
         .at(40, |world| {
             let key = world.key(0, 3).clone();
             world.allow(0, &key);
         })
-        .expect(120, "it is made anew then", |world| world.stand(0, 0..4, 5) && world.deletes() == 1)
+        .expect(120, "it is replaced then", |world| world.stand(0, 0..4, 5) && world.deletes() == 1)
 }

@@ -37,8 +37,8 @@ fn cached_render() -> Scenario {
             world.lose_resources(1);
             world.declare(0, 0..6, 2);
         })
-        .expect(50, "everything stands", |world| world.standing(0, 0..6) == 6 && world.deletes() == 0)
-        .expect(50, "the report says why", |world| {
+        .expect(50, "everything exists", |world| world.standing(0, 0..6) == 6 && world.deletes() == 0)
+        .expect(50, "the report gives the reason", |world| {
             world.reports(0, "fresh render differs") || world.reports(0, "others not considered")
         })
         .at(50, |world| {
@@ -57,12 +57,12 @@ fn unknown_field() -> Scenario {
             world.spoil_documents(Flaw::UnknownField);
         })
         .at(20, |world| world.meddle_with(1, 2))
-        .expect(40, "nothing is removed, nobody is frozen, and an edit is healed", |world| {
+        .expect(40, "nothing is removed, no app is frozen, and an edit is healed", |world| {
             world.stand(0, 0..6, 1) && world.stand(1, 0..4, 1) && world.deletes() == 0 && !world.is_frozen(1)
         })
         .at(40, |world| world.edit_documents("corrects the field", |documents| documents.flaw = None))
         .at(60, |world| world.meddle_with(1, 2))
-        .expect(80, "what the commit also says is followed then", |world| world.is_frozen(1) && world.stand(1, [2], 90))
+        .expect(80, "the rest of the commit is followed then", |world| world.is_frozen(1) && world.stand(1, [2], 90))
 }
 
 fn missing_scopes() -> Scenario {
@@ -140,5 +140,5 @@ fn retired() -> Scenario {
             world.retire(&first);
         })
         .expect(50, "nothing of it is left", |world| world.standing(0, 0..6) == 0 && !world.is_known(0))
-        .expect(50, "its neighbour stands", |world| world.stand(1, 0..4, 1))
+        .expect(50, "its neighbour exists", |world| world.stand(1, 0..4, 1))
 }

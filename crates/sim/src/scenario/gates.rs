@@ -68,7 +68,7 @@ fn unknown_history() -> Scenario {
         .expect(40, "it is held where it was", |world| world.is_held(0) && world.stand(0, 0..4, 1))
         .at(40, |world| world.bless(0))
         .at(46, |world| world.bless(0))
-        .expect(80, "it goes where the person said", |world| world.stand(0, 0..4, 2))
+        .expect(80, "it follows the person's order", |world| world.stand(0, 0..4, 2))
 }
 
 fn branch_set_back() -> Scenario {
@@ -81,7 +81,7 @@ fn branch_set_back() -> Scenario {
         .at(56, |world| world.bless(0))
         .expect(
             90,
-            "it goes where the person said, unless a mirror answered once more with what was given up",
+            "it follows the person's order, unless a mirror responded once more with the abandoned head",
             |world| world.stand(0, 0..4, 1) || world.script.older_head.is_some(),
         )
 }
@@ -98,7 +98,7 @@ fn deletes_count_for_a_day() -> Scenario {
         .expect(88, "one was deleted within the budget, and one that a person allowed", |world| world.deletes() == 2)
         .at(90, |world| world.declare(0, [0, 1, 2, 3, 4], 1))
         .expect(150, "no more is deleted", |world| world.deletes() == 2 && world.stand(0, [6], 1))
-        .expect(150, "the report says why", |world| world.reports(0, "over budget"))
+        .expect(150, "the report gives the reason", |world| world.reports(0, "over budget"))
 }
 
 fn unobserved() -> Scenario {

@@ -33,7 +33,7 @@ fn force_push() -> Scenario {
         })
         .at(40, |world| world.bless(0))
         .at(46, |world| world.bless(0))
-        .expect(80, "it goes where the person said", |world| world.stand(0, 0..5, 3) && world.deletes() == 1)
+        .expect(80, "it follows the person's order", |world| world.stand(0, 0..5, 3) && world.deletes() == 1)
 }
 
 fn hand_over() -> Scenario {
@@ -60,7 +60,7 @@ fn retire() -> Scenario {
         })
         .at(10, |world| change_first(world, |control| control.retire = true))
         .expect(50, "nothing of it is left", |world| world.standing(0, 0..6) == 0 && !world.is_known(0))
-        .expect(50, "its neighbour stands", |world| world.stand(1, 0..4, 1))
+        .expect(50, "its neighbour exists", |world| world.stand(1, 0..4, 1))
         .at(50, remove_first)
         .expect(80, "it stays forgotten", |world| !world.is_known(0) && world.stand(1, 0..4, 1))
 }
@@ -78,7 +78,7 @@ fn retire_both() -> Scenario {
             });
         })
         .expect(60, "ten were deleted", |world| world.deletes() == 10)
-        .expect(60, "a report says why it is no more", |world| {
+        .expect(60, "a report gives the reason why it is gone", |world| {
             (0..2).any(|app| world.reports(app, "over fleet budget"))
         })
         .expect(140, "all others were deleted in the next hour", |world| {

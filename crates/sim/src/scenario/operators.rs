@@ -95,7 +95,7 @@ fn outdated_read() -> Scenario {
             world.hint_store(0);
         })
         .at(11, |world| world.script.slow_reads_of = None)
-        .expect(40, "the neighbour made it, and the app took it over", |world| {
+        .expect(40, "the neighbour created it, and the app took it over", |world| {
             let owner = world.claim(1, SHARED).map(|claim| &claim.app);
             owner == Some(&world.universe.apps[1]) && world.single(1, SHARED..SHARED + 1) && world.deletes() == 0
         })

@@ -30,7 +30,7 @@ fn disconnected() -> Scenario {
         .given(|world| world.declare(0, 0..6, 1))
         .at(10, |world| world.suffer(&[Fault::StoreUnreachable, Fault::TargetUnreachable]))
         .at(12, |world| world.declare(0, 0..5, 2))
-        .expect(40, "everything stands as it was", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(40, "everything is as it was", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
         .at(40, World::recover)
         .expect(90, "it goes on where the store is by now", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
 }
@@ -106,7 +106,7 @@ fn lost_answers_without_marks() -> Scenario {
             world.declare(0, 0..6, 1);
         })
         .at(5, World::recover)
-        .expect(30, "nothing is made twice", |world| (0..6).all(|n| world.targets[0].instances(world.key(0, n)) <= 1))
+        .expect(30, "nothing exists twice", |world| (0..6).all(|n| world.targets[0].instances(world.key(0, n)) <= 1))
         .expect(30, "it is remembered", |world| world.open_intents() > 0)
 }
 
@@ -117,7 +117,7 @@ fn broken_disk() -> Scenario {
             world.suffer(&[Fault::DiskLost]);
             world.declare(0, 0..5, 2);
         })
-        .expect(14, "everything stands as it was", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(14, "everything is as it was", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
         .at(14, |world| world.suffer(&[Fault::DiskKept]))
         .at(15, World::recover)
         .expect(60, "everything is as declared", |world| world.stand(0, 0..5, 2) && world.deletes() == 1)
@@ -132,8 +132,8 @@ fn reinstalled() -> Scenario {
             world.reinstall();
         })
         .expect(60, "what is declared is held", |world| world.stand(0, 0..3, 2))
-        .expect(60, "all else stands", |world| world.stand(0, 3..6, 1) && world.deletes() == 0)
-        .expect(60, "and is nobody's, unless an older head declared it and it was taken over", |world| {
+        .expect(60, "everything else exists", |world| world.stand(0, 3..6, 1) && world.deletes() == 0)
+        .expect(60, "and belongs to no app, unless an older head declared it and it was taken over", |world| {
             let older = world.script.older_head.is_some();
             let is_left = |n| world.claim(0, n).is_none_or(|claim| older && claim.origin == ClaimOrigin::Adopted);
             (3..6).all(is_left)
@@ -185,8 +185,8 @@ fn failing_target() -> Scenario {
             world.hide(0, 5);
             world.hide(1, 0);
         })
-        .expect(30, "partial looks are not enough", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
-        .expect(30, "the report says why", |world| world.reports(0, "incomplete observation"))
+        .expect(30, "partial observations are not enough", |world| world.stand(0, 0..6, 1) && world.deletes() == 0)
+        .expect(30, "the report gives the reason", |world| world.reports(0, "incomplete observation"))
         .at(30, World::show_all)
         .expect(70, "what was removed is deleted then", |world| {
             world.deletes() == 1 && world.stand(0, 1..6, 1) && world.standing(0, 0..1) == 0

@@ -99,7 +99,7 @@ impl World {
         self.ledger = MemoryLog::new(Signer::new(self.origin.clone(), &[8; 32]));
         for _ in 0..=epochs {
             let request = self.lease_of("earlier", Timestamp::from_millis(0));
-            self.ledger.acquire(&request).expect("nobody else holds it");
+            self.ledger.acquire(&request).expect("no other process holds it");
         }
     }
 

@@ -101,7 +101,7 @@ fn describe(effect: &Effect) -> String {
         Effect::Settle { intent, .. } => format!("settle {} {:?} {}", intent.id, intent.verb, intent.key),
         Effect::Notify { note, .. } => format!("notify {}: {}", note.kind, note.text),
         Effect::Render { app, revision, .. } => format!("render {app} {revision}"),
-        Effect::Observe { wanted, target, .. } => format!("look at {} keys of {target}", wanted.len()),
+        Effect::Observe { wanted, target, .. } => format!("observe {} keys of {target}", wanted.len()),
         other => effect_name(other).to_owned(),
     }
 }
