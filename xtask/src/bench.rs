@@ -1,8 +1,8 @@
 //! `cargo xtask bench <suite> [measurement] [size]`: builds crates/bench in release and runs one of
 //! its suites.
 //!
-//! The measurements and their table live there, in a crate that may link anything; xtask only sees
-//! to the tools, starts it and hands on whether every bar was met.
+//! The measurements and their table are in that crate, which may link anything. xtask only prepares
+//! the tools, starts it and passes on whether every bar was met.
 
 use crate::{kubernetes, peer, process};
 

@@ -3,10 +3,11 @@
 
 use crate::process;
 
-/// Kubernetes 1.36 is written for it.
+/// The version that Kubernetes 1.36 is written for.
 const NEEDED: (u32, u32) = (1, 26);
 
-/// What `go version` says, or why Go cannot build the tools and what to do about it.
+/// Returns the output of `go version`, or the reason why Go cannot build the tools, with the
+/// remedy.
 pub(crate) fn found() -> Result<String, String> {
     let remedy = format!(
         "install Go {}.{} or newer (Debian's golang is older), or let KUBEBUILDER_ASSETS name a folder with kube-apiserver, etcd and kubectl",

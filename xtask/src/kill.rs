@@ -1,14 +1,14 @@
-//! `cargo xtask kill`: the test that kills an agent in the middle of changes, as often as one
-//! likes.
+//! `cargo xtask kill`: the test that kills an agent in the middle of changes, repeated as often as
+//! requested.
 
 use anyhow::Context;
 
 use crate::process;
 
-/// Where CI does it 200 times.
+/// The module of the test, which CI repeats 200 times.
 const TEST: &str = "running::killing::";
 
-/// Runs the test so many times as `--runs` says; its histogram is printed.
+/// Runs the test as many times as `--runs` sets, and prints its histogram.
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
     let runs = runs(options)?;
     let arguments = ["test", "--locked", "--package", "setpoint", "--test", "main", TEST, "--", "--nocapture"];

@@ -1,7 +1,7 @@
 //! The chores of the workspace behind one entry point: `cargo xtask <chore>`.
 //!
 //! It stays tiny (anyhow, no argument parser) because it is compiled before anything else is known
-//! to work: `setup` must answer in seconds on a bare machine. Heavy code belongs to the crate it
+//! to work: `setup` must finish in seconds on a bare machine. Heavy code belongs to the crate it
 //! exercises and is started from here.
 
 #![expect(clippy::print_stdout, reason = "a chore reports to the person or the CI log that started it")]
@@ -64,8 +64,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one chore. `Ok(false)` means that it ran and found something wrong, which it has already
-/// told.
+/// Runs one chore. `Ok(false)` means that it ran and found a problem, which it has already
+/// reported.
 fn run(arguments: &[String]) -> anyhow::Result<bool> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {

@@ -1,5 +1,5 @@
-//! The peer that answers as kustomize does (crates/kustomize/record/peer), built once per source
-//! with Go; and the chores that ask it.
+//! The peer that gives the same results as kustomize (crates/kustomize/record/peer), built once per
+//! source with Go; and the chores that use it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,20 +16,19 @@ use crate::suite::Suite;
 mod place;
 
 const SOURCE: &str = "crates/kustomize/record/peer";
-/// What a person who asks for it gets; CI runs fewer.
+/// The default number of cases for people; CI runs fewer.
 const CASES: u64 = 10_000;
 
-/// Where the peer is, if it was built from the source as it is now.
+/// Returns the path of the peer, if it was built from its present source.
 pub(crate) fn ready() -> anyhow::Result<Option<PathBuf>> {
     let file = kubernetes::cache()?.join(place::file_name());
     Ok(file.exists().then_some(file))
 }
 
-/// Tests that ask the peer stand in modules of this name, so that they can be left out together.
+/// The name of modules with tests that use the peer, so that they can be left out together.
 pub(crate) const TESTS: &str = "against_kustomize::";
 
-/// What a run of the tests says of the peer if it is not there, once what can be done about it is
-/// done.
+/// Builds the peer if it is missing; returns a suite that reports a missing Go or a failed build.
 pub(crate) fn lacking() -> anyhow::Result<Option<Suite>> {
     const NAME: &str = "kustomize peer";
     if ready()?.is_none()
@@ -53,7 +52,7 @@ pub(crate) fn prepare() -> anyhow::Result<PathBuf> {
     println!("kustomize peer: miss; building {SOURCE} with `{go}`");
     let clock = Stopwatch::start();
     let file = kubernetes::cache()?.join(place::file_name());
-    // Another run may build it at the same time: each has a file of its own until it is whole.
+    // Another run may build it at the same time: each writes its own file until that is complete.
     let built = file.with_extension(std::process::id().to_string());
     let output = built.to_string_lossy();
     let mut build = process::program("go", &["build", "-trimpath", "-o", &*output, "."]);
@@ -64,7 +63,7 @@ pub(crate) fn prepare() -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// `cargo xtask fuzz kustomize`: as many generated kustomizations as one likes.
+/// `cargo xtask fuzz kustomize`: compares any number of generated kustomizations.
 pub(crate) fn fuzz(options: &[&str]) -> anyhow::Result<bool> {
     let asked = Fuzz::read(options, now)?;
     prepare()?;
@@ -74,7 +73,7 @@ pub(crate) fn fuzz(options: &[&str]) -> anyhow::Result<bool> {
     process::succeeds(test)
 }
 
-/// `cargo xtask baseline kustomize`: records what kustomize makes of our fixtures.
+/// `cargo xtask baseline kustomize`: records the results of kustomize for our fixtures.
 pub(crate) fn baseline() -> anyhow::Result<bool> {
     prepare()?;
     let mut test = tests("fixtures::against_kustomize::");
@@ -94,7 +93,7 @@ struct Fuzz {
 }
 
 impl Fuzz {
-    /// Without a seed every run is another one; which it was is printed.
+    /// Without a seed every run uses another one, which it prints.
     fn read(options: &[&str], any: impl FnOnce() -> u64) -> anyhow::Result<Self> {
         let (mut cases, mut seed) = (CASES, None);
         let mut rest = options;

@@ -1,4 +1,4 @@
-//! The door through which xtask starts other programs; always in the root of the workspace.
+//! The only place where xtask starts other programs, always in the root of the workspace.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-/// The root of the workspace this xtask was built from.
+/// Returns the root of the workspace that this xtask was built from.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the root of the workspace")
 }
 
-/// A program with its arguments, not yet started.
+/// Returns a program with its arguments, not yet started.
 #[expect(clippy::disallowed_methods, reason = "the one door of xtask to child processes")]
 pub(crate) fn program<A: AsRef<OsStr>>(name: &str, arguments: &[A]) -> Command {
     let mut command = Command::new(name);
@@ -20,20 +20,19 @@ pub(crate) fn program<A: AsRef<OsStr>>(name: &str, arguments: &[A]) -> Command {
     command
 }
 
-/// Runs a program whose output goes straight to ours; answers whether it succeeded.
+/// Runs a program whose output goes straight to ours; returns whether it succeeded.
 pub(crate) fn succeeds(mut command: Command) -> anyhow::Result<bool> {
     let status = command.status().with_context(|| cannot_start(&command))?;
     Ok(status.success())
 }
 
-/// Runs a program whose output goes straight to ours; answers with what it exited, unless a signal
-/// ended it.
+/// Runs a program whose output goes straight to ours; returns its exit code, unless a signal ended
+/// it.
 pub(crate) fn code(mut command: Command) -> anyhow::Result<Option<i32>> {
     Ok(command.status().with_context(|| cannot_start(&command))?.code())
 }
 
-/// Runs a program and returns what it wrote; its failure is an error that carries what it
-/// complained about.
+/// Runs a program and returns its output; a failure is an error with its error output.
 pub(crate) fn output_of(mut command: Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| cannot_start(&command))?;
     if !output.status.success() {
@@ -42,14 +41,14 @@ pub(crate) fn output_of(mut command: Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{command:?} did not write UTF-8"))
 }
 
-/// Runs a program, shows each line of its output as it comes and hands it to `look`; answers
-/// whether it succeeded.
+/// Runs a program, shows each line of its output at once and passes it to `look`; returns whether
+/// it succeeded.
 pub(crate) fn watch(mut command: Command, mut look: impl FnMut(&str)) -> anyhow::Result<bool> {
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| cannot_start(&command))?;
     let lines = child.stdout.take().expect("stdout was piped above");
     for line in BufReader::new(lines).split(b'\n') {
         let line = line.with_context(|| format!("reading the output of {command:?}"))?;
-        // A test may print anything; a byte that is no UTF-8 must not end the run.
+        // A test may print anything; a byte that is not UTF-8 must not end the run.
         let line = String::from_utf8_lossy(&line);
         println!("{line}");
         look(&line);
@@ -57,8 +56,8 @@ pub(crate) fn watch(mut command: Command, mut look: impl FnMut(&str)) -> anyhow:
     Ok(child.wait()?.success())
 }
 
-/// Runs a program and hands each line of its error output to `look`, which is where some tools tell
-/// their progress; answers whether it succeeded.
+/// Runs a program and passes each line of its error output to `look`, since some tools report their
+/// progress there; returns whether it succeeded.
 pub(crate) fn watch_errors(mut command: Command, mut look: impl FnMut(&str)) -> anyhow::Result<bool> {
     let mut child = command.stderr(Stdio::piped()).spawn().with_context(|| cannot_start(&command))?;
     let lines = child.stderr.take().expect("stderr was piped above");

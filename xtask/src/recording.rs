@@ -1,5 +1,5 @@
-//! `cargo xtask recording`: plays `setpoint demo` and draws what it wrote as docs/demo.svg, line by
-//! line as it came.
+//! `cargo xtask recording`: runs `setpoint demo` and draws its output as docs/demo.svg, line by
+//! line with its timing.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use crate::process;
 use crate::stopwatch::Stopwatch;
 
-/// Columns of the drawn terminal; longer lines are cut.
+/// The columns of the drawn terminal; longer lines are cut.
 const COLUMNS: usize = 128;
 const LINE_HEIGHT: usize = 18;
 const CHARACTER_WIDTH: f64 = 7.8;
@@ -18,7 +18,7 @@ const CHARACTER_WIDTH: f64 = 7.8;
 pub(crate) fn run() -> anyhow::Result<bool> {
     let stopwatch = Stopwatch::start();
     let mut lines: Vec<(Duration, String)> = Vec::new();
-    // The build of the tests: the story is the same, and it is there already.
+    // The build of the tests: the story is the same, and the build exists already.
     let arguments = ["run", "--locked", "--quiet", "--package", "setpoint", "--", "--color", "always", "demo"];
     let played = process::watch(process::program("cargo", &arguments), |line| {
         lines.push((stopwatch.elapsed(), line.to_owned()));
@@ -32,7 +32,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The recording as a picture that plays once and then stands still.
+/// Draws the recording as an image that plays once and then stops.
 fn drawn(lines: &[(Duration, String)]) -> String {
     let begun = lines.first().map_or(Duration::ZERO, |(at, _)| *at);
     let (width, height) = ((COLUMNS as f64 * CHARACTER_WIDTH) as usize + 32, (lines.len() + 2) * LINE_HEIGHT);
@@ -53,7 +53,7 @@ fn drawn(lines: &[(Duration, String)]) -> String {
     picture
 }
 
-/// A line with colours as spans of classes.
+/// Formats a line with colours as spans of classes.
 fn spans_of(line: &str) -> String {
     let mut spans = String::new();
     let mut columns = 0;

@@ -1,14 +1,14 @@
-//! Replays of what others wrote: tests that read a folder named by an environment variable, and say
-//! what they did not check where there is none. The folders are no part of the project, so a run
-//! without them is a whole run; but nothing is left out silently.
+//! Replays of other projects' cases: tests that read a directory named by an environment variable,
+//! and report what they did not check without it. The directories are no part of the project, so a
+//! run without them is complete; but nothing is left out silently.
 
 use crate::process;
 
 struct Replay {
-    /// Names the folder.
+    /// The variable that names the directory.
     variable: &'static str,
     what: &'static str,
-    /// Where the folder is looked for unless it is named, from the project's own.
+    /// The default directory, relative to the project's own.
     beside: Option<&'static str>,
 }
 
@@ -30,7 +30,7 @@ const REPLAYS: [Replay; 3] = [
     },
 ];
 
-/// What this run leaves out, each with what to do about it.
+/// Returns the replays that this run leaves out, each with the remedy.
 #[expect(clippy::disallowed_methods, reason = "the tests that it speaks of are told by the environment")]
 pub(crate) fn left_out() -> Vec<String> {
     without(|replay| {
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(asked, known);
     }
 
-    /// What the files of a folder ask for by `folder("VARIABLE", …)`.
+    /// Collects the variables that the files of a directory read by `folder("VARIABLE", …)`.
     fn variables_in(folder: &Path, asked: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

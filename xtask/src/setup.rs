@@ -1,21 +1,21 @@
-//! `cargo xtask setup`: what the tests need on a bare Debian machine, checked in seconds and
-//! installed where missing.
+//! `cargo xtask setup`: the requirements of the tests on a bare Debian machine, checked in seconds
+//! and installed if missing.
 
 use crate::go;
 use crate::kubernetes;
 use crate::peer;
 use crate::process;
 
-/// A program the build or the tests start.
+/// A program that the build or the tests start.
 struct Need {
     what: &'static str,
     why: &'static str,
-    /// A command that succeeds if and only if it is there.
+    /// A command that succeeds if and only if the program is installed.
     proof: &'static [&'static str],
     remedy: Remedy,
 }
 
-/// How to get what is missing.
+/// The way to install a missing program.
 enum Remedy {
     /// A Debian package; installing it takes root.
     Package(&'static str),
@@ -68,10 +68,11 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-/// What may be said to `setup`, and to `.ci/run` for it: what stands beside is for the tests.
+/// The only option of `setup`, which `.ci/run` accepts too: tools that only some tests need may be
+/// missing.
 const ALLOW_MISSING: &str = "--allow-missing";
 
-/// Checks each need, installs what is missing and checks again. One line each.
+/// Checks each need, installs the missing ones and checks again. One line each.
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
     let mut complete = true;
     for need in NEEDS {
@@ -95,7 +96,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
     Ok(has_kubernetes(allow_missing)? && has_peer(allow_missing)? && complete)
 }
 
-/// The same of the peer that tests compare our rendering with.
+/// Does the same for the peer that tests compare our rendering with.
 fn has_peer(allow_missing: bool) -> anyhow::Result<bool> {
     let (told, good) = match (peer::ready()?, go::found()) {
         (Some(file), _) => (format!("kustomize peer: found ({})", file.display()), true),
@@ -111,8 +112,8 @@ fn has_peer(allow_missing: bool) -> anyhow::Result<bool> {
     Ok(good)
 }
 
-/// Nothing here can install Go. That it is missing is said now and not after all is compiled,
-/// unless the run is allowed to do without.
+/// Reports whether the Kubernetes tools exist or can be built. Nothing here can install Go. A
+/// missing one is reported now and not after everything is compiled, unless the run may do without.
 fn has_kubernetes(allow_missing: bool) -> anyhow::Result<bool> {
     let (told, good) = match (kubernetes::ready()?, go::found()) {
         (Some(folder), _) => (format!("kubernetes tools: found ({})", folder.display()), true),
@@ -128,7 +129,7 @@ fn has_kubernetes(allow_missing: bool) -> anyhow::Result<bool> {
     Ok(good)
 }
 
-/// The first line of what the proof says, or `None` if it does not run.
+/// Returns the first line of the proof's output, or `None` if it does not run.
 fn found(need: &Need) -> Option<String> {
     let (name, arguments) = need.proof.split_first()?;
     let text = process::output_of(process::program(name, arguments)).ok()?;
@@ -147,7 +148,7 @@ impl Remedy {
         let (name, arguments) = self.command();
         if matches!(self, Self::Package(_)) {
             // A fresh image has no package lists; without them every package is unknown. If this
-            // fails, installing says why.
+            // fails, the installation reports the reason.
             process::succeeds(process::program(name, &["update", "--quiet"]))?;
         }
         process::succeeds(process::program(name, &arguments))

@@ -2,14 +2,14 @@
 
 use crate::process;
 
-/// Why the simulator cannot run, if it cannot.
+/// Returns the reason why the simulator cannot run, if there is one.
 pub(crate) fn missing() -> Option<String> {
     let folder = process::root().join("crates/sim/src");
     let binary = folder.join("main.rs").exists() || folder.join("bin").exists();
     (!binary).then(|| "crates/sim has no binary yet; nothing was simulated".to_owned())
 }
 
-/// Passes the arguments on. `run` is what is meant when only options are given.
+/// Passes the arguments on. Options alone mean `run`.
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
     if let Some(reason) = missing() {
         anyhow::bail!("{reason}");

@@ -1,4 +1,4 @@
-//! The door through which xtask reads the clock: only to say how long a chore took, never to decide
+//! The only place where xtask reads the clock: to report how long a chore took, never to decide
 //! anything.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What one suite of tests came to, and the summary that ends a run.
+//! The result of one suite of tests, and the summary that ends a run.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,10 +9,10 @@ pub(crate) struct Suite {
     pub(crate) name: &'static str,
     pub(crate) passed: u64,
     pub(crate) failed: u64,
-    /// What did not run although nobody asked to leave it out, each with what to do about it.
+    /// Tests that did not run although no option left them out, each with the remedy.
     pub(crate) skipped: Vec<String>,
-    /// What did not run because it needs something that is no part of the project: told, and no
-    /// failure.
+    /// Tests that did not run because they need something that is no part of the project: reported,
+    /// but no failure.
     pub(crate) left_out: Vec<String>,
     /// Tests of the current binary that returned without checking anything. libtest counts them as
     /// passed.
@@ -20,8 +20,8 @@ pub(crate) struct Suite {
     pub(crate) took: Duration,
 }
 
-/// How `setpoint_testbed::skipped` begins the line by which a test reports that it checks nothing
-/// on this machine.
+/// The beginning of the line by which a test reports, with `setpoint_testbed::skipped`, that it
+/// checks nothing on this machine.
 const SKIPPED: &str = "skipped test: ";
 
 impl Suite {
@@ -33,8 +33,8 @@ impl Suite {
         Self { skipped: vec![reason], ..Self::new(name) }
     }
 
-    /// Adds the counts of a line of libtest's, if it is one of those that end a test binary, and
-    /// notes a test that reports itself as skipped.
+    /// Adds the counts of a line of libtest, if it ends a test binary, and notes a test that
+    /// reports itself as skipped.
     pub(crate) fn count(&mut self, line: &str) {
         if let Some(test) = line.strip_prefix(SKIPPED) {
             self.unchecked += 1;
@@ -59,7 +59,7 @@ impl Suite {
         }
     }
 
-    /// Prints the total of a suite that runs alone; answers whether all of it passed.
+    /// Prints the total of a suite that runs alone; returns whether all of it passed.
     pub(crate) fn told(self) -> bool {
         let suites = [self];
         print!("{}", summary(&suites));
@@ -67,15 +67,15 @@ impl Suite {
     }
 }
 
-/// Whether a run of these suites is a success. What was skipped counts as a failure unless that was
-/// allowed, and a run in which nothing ran at all proves nothing.
+/// Reports whether a run of these suites is a success. Skipped tests count as a failure unless that
+/// is allowed, and a run in which no test ran at all proves nothing.
 pub(crate) fn all_passed(suites: &[Suite], allow_missing: bool) -> bool {
     suites.iter().all(|suite| suite.failed == 0)
         && suites.iter().any(|suite| suite.passed > 0)
         && (allow_missing || suites.iter().all(|suite| suite.skipped.is_empty()))
 }
 
-/// One line per suite, then what was skipped, then the total alone on its line.
+/// Formats one line per suite, then the skipped tests, then the total alone on its line.
 pub(crate) fn summary(suites: &[Suite]) -> String {
     let mut text = String::from("\n");
     let width = suites.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
@@ -100,7 +100,7 @@ pub(crate) fn summary(suites: &[Suite]) -> String {
     text
 }
 
-/// One line for each thing that was skipped or left out.
+/// Formats one line for each test that was skipped or left out.
 fn skips(suites: &[Suite]) -> String {
     let mut text = String::new();
     for suite in suites {

@@ -13,18 +13,18 @@ use crate::stopwatch::Stopwatch;
 use crate::structure;
 use crate::suite::{Suite, all_passed, summary};
 
-/// How many seeds of the simulator a full run plays.
+/// The number of seeds of the simulator in a full run.
 const SEEDS: &str = "2000";
 
-/// Tests that need a real API server stand in a module `envtest`, so that they can be left out
-/// together; nothing else has that name.
+/// The module name of tests that need a real API server, so that they can be left out together;
+/// nothing else has that name.
 const NEEDING_KUBERNETES: &str = "envtest::";
 
-/// What the command line asked for.
+/// The options of the command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     allow_missing: bool,
-    /// Only what has this in its name.
+    /// Runs only tests whose name contains this.
     filter: Option<String>,
 }
 
@@ -45,11 +45,12 @@ impl Options {
     }
 }
 
-/// What tests about Kubernetes run against.
+/// The Kubernetes tools for tests.
 enum Kubernetes {
-    /// The folder of the tools.
+    /// The directory of the tools.
     Ready(PathBuf),
-    /// Neither there nor made, because only some tests were asked for; those that need it say so.
+    /// Neither present nor built, because only some tests were requested; those that need them
+    /// report it.
     NotAsked,
     Missing(String),
     Broken(String),
@@ -66,14 +67,14 @@ impl Kubernetes {
         })
     }
 
-    /// Whether the tests that need it are left out.
+    /// Reports whether the tests that need them are left out.
     fn is_left_out(&self) -> bool {
         matches!(self, Self::Missing(_) | Self::Broken(_))
     }
 
     /// Starts the server that all test binaries of a run share; it ends with the value. It is a
-    /// binary of the workspace and there once the tests are built. Where it cannot be had, the
-    /// tests that need one tell why.
+    /// binary of the workspace, and exists once the tests are built. If it cannot start, the tests
+    /// that need one report the reason.
     fn serve(&self, cargo_test: &[&str]) -> anyhow::Result<Option<SharedServer>> {
         let Self::Ready(tools) = self else { return Ok(None) };
         let mut build = process::program("cargo", cargo_test);
@@ -85,7 +86,7 @@ impl Kubernetes {
         Ok(server.ok())
     }
 
-    /// What the end of the run says about it, if there is something to say.
+    /// Returns the report for the end of the run, if there is one.
     fn suite(self) -> Option<Suite> {
         match self {
             Self::Ready(_) | Self::NotAsked => None,
@@ -98,14 +99,14 @@ impl Kubernetes {
     }
 }
 
-/// Runs every suite even if an earlier one failed: one run tells everything that is wrong.
+/// Runs every suite even if an earlier one failed: one run reports everything that is wrong.
 pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     let filter = options.filter.as_deref();
     let kubernetes = Kubernetes::look(filter)?;
     if let Kubernetes::Missing(reason) | Kubernetes::Broken(reason) = &kubernetes {
         println!("skipped: envtest: {reason}");
     }
-    // With a filter nothing is built for it; tests that do not find it say so.
+    // With a filter nothing is built for it; tests that do not find it report that.
     let unasked = if filter.is_none() { peer::lacking()? } else { None };
     for reason in unasked.iter().flat_map(|suite| &suite.skipped) {
         println!("skipped: kustomize peer: {reason}");
@@ -172,7 +173,8 @@ fn cargo_test(
     Ok(suite)
 }
 
-/// The simulator counts as one test: every seed holds and every mutant is caught, or not.
+/// Runs the simulator, which counts as one test: every seed holds and every mutant is caught, or
+/// not.
 fn simulator() -> anyhow::Result<Suite> {
     let clock = Stopwatch::start();
     let mut suite = Suite::new("sim");

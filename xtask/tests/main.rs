@@ -1,5 +1,5 @@
-//! `cargo xtask envtest` from outside, with a home of its own and a Go that only pretends to build:
-//! where the tools come from, and what is kept of a build that did not go well.
+//! `cargo xtask envtest` from outside, with its own home directory and a Go that only pretends to
+//! build: the origin of the tools, and the remains of a failed build.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails where it stands")]
 
@@ -10,8 +10,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A `go` whose tools are scripts that say the version their module is required in. `$SAID` stands
-/// for what they say instead, `$FAILS` for how it ends after it has built.
+/// A `go` whose tools are scripts that print the version their module is required in. `$SAID`
+/// replaces their output, `$FAILS` is the exit code after the build.
 const GO: &str = r##"#!/bin/sh
 case "$1" in
   version) echo "go version go1.26.0 linux/amd64" ;;
@@ -34,11 +34,11 @@ case "$1" in
     exit ${FAILS:-0} ;;
 esac
 "##;
-/// One that is not to be asked.
+/// A `go` that must not be used.
 const NO_GO: &str = "#!/bin/sh\nexit 1\n";
 const TOOLS: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kustomize"];
 
-/// A home folder, and programs that are found before all others.
+/// A home directory, and programs that are found before all others.
 struct Home {
     folder: TempDir,
     go: &'static str,
@@ -53,7 +53,7 @@ impl Home {
         self.folder.path().join(name)
     }
 
-    /// The tools that the cache holds, and whatever else lies there but for folders and the lock.
+    /// Returns the tools in the cache and every other file in it, except the lock.
     fn kept(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path(".cache/setpoint")).unwrap().map(|entry| entry.unwrap());
         let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
@@ -63,7 +63,7 @@ impl Home {
         names
     }
 
-    /// Whether `cargo xtask envtest` succeeds, and what it says.
+    /// Returns whether `cargo xtask envtest` succeeds, and its output.
     fn envtest(&self, options: &[&str], variables: &[(&str, &str)]) -> (bool, String) {
         script(&self.path("bin/go"), self.go);
         let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
@@ -136,7 +136,7 @@ fn a_build_that_fails_or_says_another_version_leaves_nothing_under_a_tools_name(
         let (succeeded, said) = home.envtest(&["--path"], &[]);
         assert!(!succeeded && said.contains("not there yet"), "{said}");
     }
-    // What was left lying there is in nobody's way.
+    // The remains do not disturb the next build.
     let (succeeded, said) = home.envtest(&[], &[]);
     assert!(succeeded, "{said}");
     assert!(!home.path(".cache/setpoint/building").exists());

@@ -1,5 +1,5 @@
-//! Builds tools with `go build`. The environment's settings of Go (proxy, checksums, caches) are
-//! left as they are.
+//! Builds tools with `go build`. The environment's settings of Go (proxy, checksums, caches) apply
+//! unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ use super::tools::{Release, Source, Tool, Versions};
 use crate::process;
 use crate::stopwatch::Stopwatch;
 
-/// A line of progress comes after so many compiled packages.
+/// The number of compiled packages between two lines of progress.
 const STRIDE: usize = 200;
 
-/// Builds the tools of a source and puts them into the cache, whole or not at all. The caller holds
-/// the lock of the cache.
+/// Builds the tools of a source and puts them into the cache, completely or not at all. The caller
+/// holds the lock of the cache.
 pub(super) fn build(source: &Source, tools: &[Tool], cache: &Path, versions: &Versions) -> anyhow::Result<()> {
     let folder = cache.join("building");
-    // What a killed run has left.
+    // The remains of a killed run.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let version = versions.of(source);
@@ -36,7 +36,7 @@ pub(super) fn build(source: &Source, tools: &[Tool], cache: &Path, versions: &Ve
     fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))
 }
 
-/// The module's own go.mod, fetched by Go itself.
+/// Returns the module's own go.mod, which Go itself fetches.
 fn manifest_of(module: &str, version: &str) -> anyhow::Result<String> {
     let download = process::program("go", &["mod", "download", "-json", &format!("{module}@v{version}")]);
     let answer = process::output_of(download).with_context(|| format!("cannot fetch {module} v{version}"))?;
@@ -45,7 +45,8 @@ fn manifest_of(module: &str, version: &str) -> anyhow::Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {path}"))
 }
 
-/// What the tools say their version is; without it the server calls itself `v0.0.0-master`.
+/// Returns the linker flags that set the tools' version; without them the server calls itself
+/// `v0.0.0-master`.
 fn stamps(release: Release, version: &str) -> String {
     let mut flags = String::from("-s -w");
     if release == Release::Kubernetes {
@@ -61,7 +62,7 @@ fn stamps(release: Release, version: &str) -> String {
     flags
 }
 
-/// All tools in one invocation, so that what they share is compiled once.
+/// Compiles all tools in one invocation, so that shared packages are compiled once.
 fn compile(folder: &Path, tools: &[Tool], flags: &str) -> anyhow::Result<()> {
     let output = format!("{}/", folder.display());
     let mut arguments = vec!["build", "-v", "-mod=mod", "-trimpath", "-ldflags", flags, "-o", &output];
@@ -81,7 +82,7 @@ fn compile(folder: &Path, tools: &[Tool], flags: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What `go build -v` writes, counted instead of shown: it is a line per module and per package.
+/// The output of `go build -v`, counted instead of shown: it is a line per module and per package.
 #[derive(Debug, Default)]
 struct Progress {
     fetched: usize,
@@ -90,7 +91,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Something to tell, now and then.
+    /// Counts a line; returns a report of the progress after every stride.
     fn take(&mut self, line: &str) -> Option<String> {
         let count = if line.starts_with("go: downloading ") {
             self.fetched += 1;

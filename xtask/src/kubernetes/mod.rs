@@ -1,9 +1,9 @@
 //! `cargo xtask envtest`: a real kube-apiserver, kube-controller-manager, kubectl, etcd and
-//! kustomize for tests, made once per version.
+//! kustomize for tests, built once per version.
 //!
-//! `KUBEBUILDER_ASSETS`, the convention of the field, wins. Otherwise the tools are built from
-//! their Go modules into `~/.cache/setpoint/<tool>-<version>`; the versions stand in
-//! crates/testbed/src/kube/versions.txt, where the tests read them too.
+//! `KUBEBUILDER_ASSETS`, the convention of the field, has priority. Otherwise the tools are built
+//! from their Go modules into `~/.cache/setpoint/<tool>-<version>`. The versions are in
+//! crates/testbed/src/kube/versions.txt, which the tests read too.
 
 mod build;
 mod module;
@@ -21,10 +21,11 @@ use crate::stopwatch::Stopwatch;
 
 pub(crate) use self::serve::{SHARED, SharedServer};
 
-/// Names a folder with the tools under their plain names.
+/// The variable that names a directory with the tools under their plain names.
 pub(crate) const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
-/// What must be in a folder of assets; the controller manager is built if it is not.
+/// The tools that a directory of assets must contain; the controller manager is built if it is
+/// missing.
 const EXPECTED_ASSETS: [&str; 3] = ["kube-apiserver", "etcd", "kubectl"];
 
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
@@ -42,7 +43,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The folder with the tools under their plain names if nothing must be built for it.
+/// Returns the directory with the tools under their plain names, if nothing must be built for it.
 pub(crate) fn ready() -> anyhow::Result<Option<PathBuf>> {
     if let Some(folder) = assets()? {
         return Ok(Some(folder));
@@ -52,13 +53,12 @@ pub(crate) fn ready() -> anyhow::Result<Option<PathBuf>> {
     if complete { link(&cache, &versions).map(Some) } else { Ok(None) }
 }
 
-/// Why the tools are not there and cannot be made, if that is so.
+/// Returns the reason why the tools are missing and cannot be built, if there is one.
 pub(crate) fn missing() -> anyhow::Result<Option<String>> {
     Ok(if ready()?.is_some() { None } else { go::found().err() })
 }
 
-/// Finds the tools, and builds what is missing; gives the folder in which they have their plain
-/// names.
+/// Finds the tools, and builds the missing ones; returns the directory with their plain names.
 pub(crate) fn prepare() -> anyhow::Result<PathBuf> {
     let (cache, versions) = (cache()?, Versions::read()?);
     let Some(assets) = assets()? else {
@@ -82,14 +82,14 @@ pub(crate) fn prepare() -> anyhow::Result<PathBuf> {
     Ok(assets)
 }
 
-/// Finds the command of kustomize or builds it, and none of the tools beside it.
+/// Finds the kustomize command or builds it, without the other tools.
 pub(crate) fn kustomize() -> anyhow::Result<PathBuf> {
     let (cache, versions) = (cache()?, Versions::read()?);
     provide(&KUSTOMIZE, KUSTOMIZE.tools, &cache, &versions)?;
     Ok(KUSTOMIZE.tools[0].file(&cache, &versions))
 }
 
-/// Makes sure that these tools of a source are in the cache, and says for each whether they were.
+/// Ensures that these tools of a source are in the cache, and prints which of them were there.
 fn provide(source: &Source, tools: &[Tool], cache: &Path, versions: &Versions) -> anyhow::Result<()> {
     let version = versions.of(source);
     let lacking =
@@ -116,18 +116,20 @@ fn provide(source: &Source, tools: &[Tool], cache: &Path, versions: &Versions) -
     Ok(())
 }
 
-/// A folder in which every tool has its plain name, as people and `KUBEBUILDER_ASSETS` expect it.
+/// Creates a directory in which every tool has its plain name, as people and `KUBEBUILDER_ASSETS`
+/// expect it.
 fn link(cache: &Path, versions: &Versions) -> anyhow::Result<PathBuf> {
     let folder = cache.join(format!("envtest-{}-etcd-{}", versions.kubernetes, versions.etcd));
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for tool in SOURCES.iter().flat_map(|source| source.tools) {
         let (file, link) = (tool.file(cache, versions), folder.join(tool.name));
-        // Seen from the folder, so that it holds however the cache is reached.
+        // Relative to the directory, so that the link is valid by whatever path the cache is
+        // reached.
         let beside = Path::new("..").join(file.file_name().context("a tool's file has a name")?);
         if fs::read_link(&link).is_ok_and(|known| known == beside) {
             continue;
         }
-        // One that leads elsewhere is made anew; one that is not there cannot be removed.
+        // A link to another file is replaced; a missing one cannot be removed.
         drop(fs::remove_file(&link));
         let made = std::os::unix::fs::symlink(&beside, &link);
         made.with_context(|| format!("cannot link {}; remove it and run this again", link.display()))?;
@@ -135,7 +137,7 @@ fn link(cache: &Path, versions: &Versions) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// The folder that `KUBEBUILDER_ASSETS` names, complete.
+/// Returns the directory that `KUBEBUILDER_ASSETS` names, if it is complete.
 fn assets() -> anyhow::Result<Option<PathBuf>> {
     let Some(folder) = assets_variable().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(None) };
     for name in EXPECTED_ASSETS {
@@ -159,7 +161,7 @@ pub(crate) fn cache() -> anyhow::Result<PathBuf> {
     Ok(cache)
 }
 
-/// Two builds at once would take twice as long, and one of them for nothing.
+/// Locks the cache: two builds at once would take twice as long, and one of them would be useless.
 fn locked(cache: &Path) -> anyhow::Result<fs::File> {
     let path = cache.join("envtest.lock");
     let file = fs::File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;

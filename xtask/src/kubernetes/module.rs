@@ -2,14 +2,14 @@
 //!
 //! `go install module@version` refuses modules that replace their dependencies, as both of ours do:
 //! replacements only hold in the main module. Kubernetes lists its staging modules (k8s.io/api,
-//! k8s.io/client-go, …) as `v0.0.0` and replaces them by folders of its repository; published, they
-//! are the same code under `v0.<minor>.<patch>`.
+//! k8s.io/client-go, …) as `v0.0.0` and replaces them by directories of its repository; published,
+//! they are the same code under `v0.<minor>.<patch>`.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context, bail};
 
-/// The go.mod of ours, for a module whose own go.mod is given.
+/// Returns our go.mod for a module with this go.mod.
 pub(super) fn manifest(module: &str, version: &str, its_manifest: &str) -> anyhow::Result<String> {
     let go = its_manifest.lines().find(|line| line.starts_with("go "));
     let go = go.with_context(|| format!("the go.mod of {module} {version} names no version of Go; is it a module?"))?;
@@ -21,7 +21,7 @@ pub(super) fn manifest(module: &str, version: &str, its_manifest: &str) -> anyho
     Ok(text)
 }
 
-/// The modules that are required as `v0.0.0`.
+/// Returns the modules that are required as `v0.0.0`.
 fn staged(its_manifest: &str) -> impl Iterator<Item = &str> {
     its_manifest.lines().filter_map(|line| {
         let mut words = line.trim().trim_start_matches("require ").split_whitespace();
@@ -30,7 +30,7 @@ fn staged(its_manifest: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `0.36.4` for `1.36.4`.
+/// Returns `0.36.4` for `1.36.4`.
 fn staged_version(module: &str, version: &str) -> anyhow::Result<String> {
     match version.strip_prefix("1.") {
         Some(rest) => Ok(format!("0.{rest}")),

@@ -1,4 +1,4 @@
-//! The API server that the test binaries of one run share, kept by a process of crates/testbed.
+//! The API server that the test binaries of one run share, run by a process of crates/testbed.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,18 +9,18 @@ use anyhow::Context;
 use super::ASSETS;
 use crate::process;
 
-/// Tells test binaries where the shared server is.
+/// The variable that passes the shared server's directory to test binaries.
 pub(crate) const SHARED: &str = "SETPOINT_ENVTEST_SERVER";
 
-/// Ends with the value. The keeper ends when its input does, so that it cannot outlive this process
-/// however that ends.
+/// The shared server; it ends with this value. The keeper ends when its input does, so it cannot
+/// outlive this process however that ends.
 pub(crate) struct SharedServer {
     keeper: Child,
     folder: String,
 }
 
 impl SharedServer {
-    /// Starts it from the binary that `cargo test` has built beside this one.
+    /// Starts it from the binary that `cargo test` has built next to this one.
     pub(crate) fn start(assets: &Path) -> anyhow::Result<Self> {
         let binary =
             std::env::current_exe().context("cannot tell where xtask lies")?.with_file_name("setpoint-testbed");
@@ -35,7 +35,7 @@ impl SharedServer {
         Ok(server)
     }
 
-    /// What describes the server to whoever uses it.
+    /// Returns the directory with the server's description.
     pub(crate) fn folder(&self) -> &str {
         &self.folder
     }
@@ -44,7 +44,7 @@ impl SharedServer {
 impl Drop for SharedServer {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // It has said on its own output whatever there is to say.
+        // Its own output already contains all of its messages.
         let _ = self.keeper.wait();
     }
 }

@@ -1,10 +1,10 @@
-//! Which tools there are, which Go modules they come from, and in which versions.
+//! The tools, with their Go modules and versions.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// The versions, one `name version` a line; the tests read the same file.
+/// The versions, one `name version` per line; the tests read the same file.
 const VERSIONS: &str = include_str!("../../../crates/testbed/src/kube/versions.txt");
 
 #[derive(Debug, PartialEq, Eq)]
@@ -43,8 +43,7 @@ pub(super) enum Release {
     Kustomize,
 }
 
-/// A Go module and the tools in it. They are built in one go, because they share most of their
-/// packages.
+/// A Go module and its tools. They are built at once, because they share most of their packages.
 pub(super) struct Source {
     pub(super) module: &'static str,
     pub(super) release: Release,
@@ -56,14 +55,14 @@ pub(super) struct Tool {
     pub(super) name: &'static str,
     pub(super) release: Release,
     pub(super) package: &'static str,
-    /// What `go build` calls it.
+    /// The name that `go build` gives it.
     pub(super) built_as: &'static str,
-    /// Arguments with which it tells its version.
+    /// The arguments with which it prints its version.
     pub(super) asked: &'static [&'static str],
 }
 
 impl Tool {
-    /// Where it is kept.
+    /// Returns its path in the cache.
     pub(super) fn file(&self, cache: &Path, versions: &Versions) -> PathBuf {
         cache.join(format!("{}-{}", self.name, versions.of_release(self.release)))
     }

@@ -1,4 +1,4 @@
-//! Survivors that are known, each with the reason why it is harmless.
+//! Known survivors, each with the reason why it is harmless.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::process;
 /// The committed list. docs/simulator.md names it.
 pub(super) const FILE: &str = "docs/surviving-mutants.txt";
 
-/// Reasons by the names that mutants have without their lines.
+/// The reasons by the names of mutants without their lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Known(BTreeMap<String, String>);
 
@@ -21,8 +21,8 @@ impl Known {
         Self::parse(&text)
     }
 
-    /// Reads mutants, each on a line of its own, with its reason on indented lines behind it. `#`
-    /// begins a remark.
+    /// Reads mutants, each on its own line, followed by its reason on indented lines. `#` begins a
+    /// comment.
     fn parse(text: &str) -> anyhow::Result<Self> {
         let mut known: BTreeMap<String, String> = BTreeMap::new();
         let mut last: Option<String> = None;
@@ -45,7 +45,7 @@ impl Known {
         Ok(Self(known))
     }
 
-    /// Why a survivor is harmless.
+    /// Returns the reason why a survivor is harmless.
     pub(super) fn reason(&self, mutant: &Mutant) -> Option<&str> {
         let of_all = || self.0.get(&format!("{}: {} #*", mutant.file, mutant.change));
         self.0.get(&mutant.lasting_name()).or_else(of_all).map(String::as_str)

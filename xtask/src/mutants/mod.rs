@@ -1,5 +1,5 @@
-//! `cargo xtask mutants`: changes single expressions of the code with cargo-mutants and looks for
-//! tests that fail by it. A survivor that `docs/surviving-mutants.txt` does not explain is a
+//! `cargo xtask mutants`: changes single expressions of the code with cargo-mutants, and expects
+//! that a test fails for each. A survivor that `docs/surviving-mutants.txt` does not explain is a
 //! missing test, and fails the chore.
 //!
 //! All mutants would take days. A sample with a fixed seed takes hours, and is the same on every
@@ -18,10 +18,10 @@ use crate::process;
 use known::Known;
 use sample::{Mutant, SEED};
 
-/// Mutants of all crates together.
+/// The number of mutants of all crates together.
 const SAMPLE: usize = 300;
 
-/// What is mutated, and whose tests have a second look at what survives the crate's own: the
+/// The mutated crates, each with the crates whose tests run again on the survivors of its own: the
 /// simulator runs whole worlds.
 const CRATES: [(&str, &[&str]); 5] = [
     ("store-git", &[]),
@@ -34,14 +34,15 @@ const CRATES: [(&str, &[&str]); 5] = [
 /// Code that is wrong on purpose, and the suite that every ledger is tested with.
 const EXCLUDED_FILES: [&str; 2] = ["crates/core/src/mutant.rs", "crates/ledger/src/conformance/**"];
 
-/// How values are shown.
+/// The implementations that format values.
 const EXCLUDED: &str = r"impl (fmt::)?(Debug|Display) for ";
 
-/// A mutant may make a test hang. Each run of tests has at least so many seconds, however fast it
-/// is without the mutant: on a busy machine a shorter time would be over without a hang.
+/// The minimum timeout in seconds of each run of tests, since a mutant may make a test hang. It
+/// applies however fast the tests are without the mutant: on a busy machine a shorter time could
+/// end without a hang.
 const LEAST_TIMEOUT: &str = "300";
 
-/// Seconds for the second look, where no run without mutants is measured.
+/// The timeout in seconds of the second run, where no run without mutants is measured.
 const SECOND_TIMEOUT: &str = "900";
 
 /// Tests the sample, or the part of it that is in some crates.
@@ -64,13 +65,13 @@ pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<bool> {
     Ok(is_good)
 }
 
-/// What the arguments ask for.
+/// The arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked<'a> {
     only_lists: bool,
-    /// Leaves out what an earlier run has caught.
+    /// Leaves out the mutants that an earlier run has caught.
     goes_on: bool,
-    /// All, if there are none.
+    /// The selected crates; all, if empty.
     crates: Vec<&'a str>,
 }
 
@@ -96,7 +97,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Returns how many mutants there are, and the sample of them.
+/// Returns the number of all mutants, and the sample of them.
 fn mutants() -> anyhow::Result<(usize, Vec<Mutant>)> {
     let mut list = cargo_mutants(&["--list", "--exclude-re", EXCLUDED]);
     for file in EXCLUDED_FILES {
@@ -111,7 +112,7 @@ fn mutants() -> anyhow::Result<(usize, Vec<Mutant>)> {
     Ok((all.len(), sample::draw(all, SAMPLE)))
 }
 
-/// Returns the source from where a mutant is to the end of its line.
+/// Returns the source from the position of a mutant to the end of its line.
 fn code_at(mutant: &Mutant) -> String {
     let text = fs::read_to_string(process::root().join(&mutant.file)).unwrap_or_default();
     let line = text.lines().nth(mutant.line.saturating_sub(1)).unwrap_or_default();
@@ -145,13 +146,13 @@ fn missed(krate: &str, output: &str, names: &[&str], options: &[&str]) -> anyhow
         test.args(["--re", &format!("^{}$", escaped(name))]);
     }
     match process::code(test)? {
-        // All caught, some missed, some that ran out of time: each of them is a result.
+        // All caught, some missed, or some timed out: each of these is a result.
         Some(0 | 2 | 3) => {
             for name in read_names(&output.join("mutants.out/timeout.txt"))? {
                 println!("no end    {name}\n          the tests ran out of time, which counts as caught");
             }
             let mut missed = read_names(&output.join("mutants.out/missed.txt"))?;
-            // cargo-mutants 27 tests all missing fields of structs, whatever is asked for.
+            // cargo-mutants 27 tests all missing fields of structs, whatever the selection.
             missed.retain(|name| names.contains(&name.as_str()));
             Ok(missed)
         }

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
-/// Another seed draws another sample.
+/// The seed of the sample; another one draws another sample.
 pub(super) const SEED: u64 = 23;
 
 /// One changed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mutant {
-    /// As cargo-mutants calls it: `crates/core/src/a.rs:12:5: replace f -> bool with true`.
+    /// The name in cargo-mutants: `crates/core/src/a.rs:12:5: replace f -> bool with true`.
     pub(super) name: String,
     pub(super) file: String,
     pub(super) line: usize,
     pub(super) column: usize,
-    /// What is changed, and to what.
+    /// The change, without its position.
     pub(super) change: String,
-    /// Which it is of those in its file with the same change, counted from 1.
+    /// The number among the mutants of its file with the same change, counted from 1.
     number: usize,
 }
 
@@ -34,25 +34,26 @@ impl Mutant {
         Ok(Self { name: name.to_owned(), file: file.to_owned(), line, column, change: change.to_owned(), number: 1 })
     }
 
-    /// The folder of its crate.
+    /// Returns the directory of its crate.
     pub(super) fn krate(&self) -> Option<&str> {
         self.file.strip_prefix("crates/")?.split('/').next()
     }
 
-    /// Whether it switches off a deliberate mistake of `core::mutant`, which is off in all tests.
+    /// Reports whether it switches off a deliberate mistake of `core::mutant`, which is off in all
+    /// tests.
     pub(super) fn is_switched_off(&self, code: &str) -> bool {
         code.starts_with("!Mutant::") || self.change.contains("Mutant::") && self.change.ends_with("with false")
     }
 
-    /// What it is called in a list that outlives edits of other lines.
+    /// Returns its name for a list that outlives edits of other lines.
     pub(super) fn lasting_name(&self) -> String {
         let number = if self.number > 1 { format!(" #{}", self.number) } else { String::new() };
         format!("{}: {}{number}", self.file, self.change)
     }
 }
 
-/// Draws so many mutants, of each crate in proportion. An edit elsewhere in a file changes the
-/// choice by little, because lines are no part of it.
+/// Draws a number of mutants, of each crate in proportion. An edit elsewhere in a file changes the
+/// choice by little, because it does not depend on line numbers.
 pub(super) fn draw(all: Vec<Mutant>, size: usize) -> Vec<Mutant> {
     let of_all = all.len();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -72,7 +73,8 @@ pub(super) fn draw(all: Vec<Mutant>, size: usize) -> Vec<Mutant> {
     drawn
 }
 
-/// Divides a number in proportion to counts. What is left after rounding goes to the largest rests.
+/// Divides a number in proportion to counts. The remainder after rounding goes to the largest
+/// fractions.
 fn shares(counts: &[usize], size: usize) -> Vec<usize> {
     let all = counts.iter().sum::<usize>().max(1);
     let mut shares: Vec<usize> = counts.iter().map(|count| count * size / all).collect();

@@ -1,7 +1,7 @@
 //! Reads deny.toml: the licences we allow and the duplicates we accept, each with its reason.
 //!
-//! The file is written in the manner of cargo-deny. Only the three lists used here are read, and by
-//! hand: a TOML parser would be most of what xtask compiles.
+//! The file has the format of cargo-deny. Only the three lists used here are read, and by hand: a
+//! TOML parser would be most of the code that xtask compiles.
 
 use anyhow::{Context, bail};
 
@@ -12,7 +12,7 @@ pub(crate) struct Deny {
     /// `[licenses] clarify`: crates whose manifest names no licence, with the one we read in their
     /// files.
     pub(crate) clarified: Vec<(Versions, String)>,
-    /// `[bans] skip`: what may be built beside another version.
+    /// `[bans] skip`: crates that may be built in several versions.
     pub(crate) duplicates: Vec<Versions>,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Deny {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Versions {
     pub(crate) name: String,
-    /// Their leading parts: `0.10` stands for 0.10.9 as well, so that a patch release changes
+    /// The leading parts of the version: `0.10` includes 0.10.9, so that a patch release changes
     /// nothing here.
     pub(crate) version: String,
 }
@@ -61,7 +61,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// What stands between the brackets of `key = [ … ]` in a section.
+/// Returns the text between the brackets of `key = [ … ]` in a section.
 fn array<'a>(text: &'a str, section: &str, key: &str) -> anyhow::Result<&'a str> {
     let missing = || format!("deny.toml has no list `{key}` in [{section}]; write one, empty if need be");
     let (_, rest) = text.split_once(&format!("[{section}]\n")).with_context(missing)?;
@@ -72,7 +72,7 @@ fn array<'a>(text: &'a str, section: &str, key: &str) -> anyhow::Result<&'a str>
     Ok(list)
 }
 
-/// The tables of a list, each without its closing brace.
+/// Returns the tables of a list, each without its closing brace.
 fn entries(list: &str) -> impl Iterator<Item = &str> {
     list.split('}').filter(|entry| entry.contains('{'))
 }
@@ -86,8 +86,8 @@ fn lacks(key: &str, entry: &str) -> String {
     format!("no `{key}` in the entry of deny.toml: {}", entry.trim())
 }
 
-/// Reads `{ crate = "name@version", reason = "…" `. An exception without a reason is one that
-/// nobody can end.
+/// Reads `{ crate = "name@version", reason = "…" `. An exception without a reason could never be
+/// ended.
 fn versions(entry: &str) -> anyhow::Result<Versions> {
     let package = value(entry, "crate").with_context(|| lacks("crate", entry))?;
     if value(entry, "reason").is_none_or(str::is_empty) {

@@ -1,4 +1,5 @@
-//! Who may depend on whom: the arrows of ARCHITECTURE.md, and what single crates must stay free of.
+//! The allowed dependencies: the arrows of ARCHITECTURE.md, and the crates that must stay out of
+//! single ones.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ const CORE_DEPENDS_ON: [&str; 5] = ["hmac", "serde", "serde_json", "sha2", "this
 /// stays fast.
 const CORE_CRATES: usize = 40;
 
-/// Crates, and what must not be linked into them, with the reason told to whoever does.
+/// Crates, and the ones that must not be linked into them, with the reason that a complaint gives.
 const LIGHT: &[(&str, &[&str], &str)] = &[
     ("setpoint-core", &["tokio"], "core decides without I/O"),
     ("setpoint-kube", &["tokio", "reqwest"], "what objects mean is known without asking anybody"),
@@ -26,7 +27,7 @@ const LIGHT: &[(&str, &[&str], &str)] = &[
 ];
 
 /// For each crate of ours the crates of ours it may use. Development dependencies are free: tests
-/// may look anywhere.
+/// may use anything.
 const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-core", &[]),
     ("setpoint-yaml", &[]),

@@ -1,5 +1,5 @@
-//! What every source file must have: a first line that says what it is for, and a name that says so
-//! too.
+//! The requirements of every source file: a first line that describes its purpose, and a name that
+//! does so too.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::Complaints;
 use crate::process;
 
-/// Names that say nothing about what is inside, and so end up holding everything.
+/// Names that do not describe the content, and so end up holding everything.
 const EMPTY_NAMES: [&str; 7] = ["utils", "util", "helpers", "helper", "common", "misc", "manager"];
 
 pub(super) fn every_file_says_what_it_is_for() -> anyhow::Result<Complaints> {
@@ -36,12 +36,13 @@ pub(super) fn no_file_is_named_after_nothing() -> anyhow::Result<Complaints> {
         .collect())
 }
 
-/// Folders count as well: `common/mod.rs` is no better than `common.rs`.
+/// Reports whether a file has such a name. Directories count as well: `common/mod.rs` is no better
+/// than `common.rs`.
 fn is_named_after_nothing(file: &Path) -> bool {
     file.with_extension("").iter().any(|part| EMPTY_NAMES.iter().any(|name| part == *name))
 }
 
-/// Every Rust source of the workspace, relative to its root, in order.
+/// Returns every Rust source of the workspace, relative to its root, in order.
 pub(super) fn sources() -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in ["crates", "xtask"] {

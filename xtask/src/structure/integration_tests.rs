@@ -1,8 +1,8 @@
-//! One integration test binary per crate, and no test file beside it that is never compiled.
+//! One integration test binary per crate, and no test file next to it that is never compiled.
 //!
 //! Each binary links everything again, so a crate has one: `tests/main.rs`, with `autotests =
-//! false` and one `[[test]]` in the manifest as soon as there are files beside it. The price is
-//! that a file nobody declares with `mod` is silently dead; this check takes that price away.
+//! false` and one `[[test]]` in the manifest as soon as there are files next to it. The price is
+//! that a file without a `mod` declaration is silently dead; this check takes that price away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(super) fn no_integration_test_is_forgotten() -> anyhow::Result<Complaints> {
     Ok(complaints)
 }
 
-/// The sources below each `tests` folder of a crate.
+/// Groups the sources by the `tests` directory of their crate.
 fn by_folder(files: Vec<PathBuf>) -> BTreeMap<PathBuf, Vec<PathBuf>> {
     let mut folders: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for file in files {
@@ -59,7 +59,7 @@ fn forgotten(tests: &Path, texts: &BTreeMap<PathBuf, String>, manifest: &str) ->
         .collect()
 }
 
-/// The files that cargo makes a test binary of, by its own rules.
+/// Returns the files from which cargo builds a test binary, by its own rules.
 fn binaries<'a>(tests: &Path, texts: &'a BTreeMap<PathBuf, String>, manifest: &str) -> Vec<&'a PathBuf> {
     let discovers = !manifest.contains("autotests = false");
     let is_discovered = |file: &Path| {
@@ -73,7 +73,7 @@ fn binaries<'a>(tests: &Path, texts: &'a BTreeMap<PathBuf, String>, manifest: &s
     texts.keys().filter(|file| is_declared(file) || discovers && is_discovered(file)).collect()
 }
 
-/// The files that are reached from the root by `mod name;`.
+/// Returns the files that are reached from the root by `mod name;`.
 fn compiled(root: &Path, texts: &BTreeMap<PathBuf, String>) -> BTreeSet<PathBuf> {
     let mut reached = BTreeSet::new();
     let mut waiting = vec![root.to_path_buf()];
@@ -81,8 +81,8 @@ fn compiled(root: &Path, texts: &BTreeMap<PathBuf, String>) -> BTreeSet<PathBuf>
         let Some(text) = texts.get(&file) else {
             continue;
         };
-        // The modules of a binary's root and of a mod.rs lie beside it, those of any other file in
-        // a folder of its name.
+        // The modules of a binary's root and of a mod.rs are next to it, those of any other file in
+        // a directory of its name.
         let folder = match file.parent() {
             Some(parent) if file == root || file.ends_with("mod.rs") => parent.to_path_buf(),
             _ => file.with_extension(""),

@@ -68,7 +68,7 @@ fn duplicated(tree: &[Package], accepted: &[Versions]) -> Complaints {
     complaints
 }
 
-/// Every crate that is built for this machine, for whatever purpose.
+/// Returns every crate that is built for this machine, for whatever purpose.
 fn everything() -> anyhow::Result<Vec<Package>> {
     tree(&["--workspace", "--edges", "normal,build,dev", "--all-features"])
 }

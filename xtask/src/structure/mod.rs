@@ -1,8 +1,8 @@
-//! Structural checks: what the compiler does not enforce about the workspace, each with a message
-//! that says what to do.
+//! Structural checks: rules of the workspace that the compiler does not enforce, each with a
+//! message that contains the remedy.
 //!
-//! A check is a function from what it looks at to complaints; the functions are tested with
-//! violations, so that a check that never complains is known to be able to.
+//! A check is a function from its input to complaints. The tests give these functions violations,
+//! so a check that never complains is known to be able to.
 
 mod deny;
 mod dependencies;
@@ -47,7 +47,7 @@ pub(crate) fn run(filter: Option<&str>) -> Suite {
         if filter.is_some_and(|filter| !check.name.contains(filter)) {
             continue;
         }
-        // A check that cannot look has not passed.
+        // A check that cannot read its input has not passed.
         let complaints = (check.run)().unwrap_or_else(|error| vec![format!("could not check: {error:#}")]);
         if complaints.is_empty() {
             println!("structure {} ... ok", check.name);

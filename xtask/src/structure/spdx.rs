@@ -1,9 +1,9 @@
-//! SPDX licence expressions: may a crate under this expression be used, given the licences that are
-//! allowed?
+//! SPDX licence expressions: the decision whether a crate under an expression may be used, given
+//! the allowed licences.
 
 use anyhow::bail;
 
-/// Whether the expression can be met by allowed licences alone: one side of an `OR`, both sides of
+/// Reports whether allowed licences alone meet the expression: one side of an `OR`, both sides of
 /// an `AND`.
 ///
 /// `A/B` is the old spelling of `A OR B`. `X WITH exception` must be allowed as a whole, because an

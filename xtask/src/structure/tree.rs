@@ -1,5 +1,5 @@
-//! What `cargo tree` says, as data. It resolves features and targets as the build does, which
-//! Cargo.lock alone cannot tell.
+//! The output of `cargo tree`, as data. It resolves features and targets as the build does, which
+//! Cargo.lock alone does not show.
 
 use anyhow::Context;
 
@@ -8,18 +8,18 @@ use crate::process;
 /// One line of the tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Package {
-    /// How far below its root the line stands; a line's parent is the nearest one above it that
-    /// stands one less deep.
+    /// The depth of the line below its root; a line's parent is the nearest one above it whose
+    /// depth is one less.
     pub(crate) depth: usize,
     pub(crate) name: String,
     pub(crate) version: String,
-    /// Whether it lies in this workspace.
+    /// Set if it belongs to this workspace.
     pub(crate) ours: bool,
     pub(crate) licence: String,
     pub(crate) features: Vec<String>,
 }
 
-/// Runs `cargo tree` with a selection (`--package …`, `--edges …`) and reads it.
+/// Runs `cargo tree` with a selection (`--package …`, `--edges …`) and reads its output.
 pub(crate) fn tree(selection: &[&str]) -> anyhow::Result<Vec<Package>> {
     let mut arguments = vec!["tree", "--locked", "--prefix", "depth", "--format", "{p}|{l}|{f}"];
     arguments.extend(selection);
@@ -53,7 +53,7 @@ fn package(line: &str) -> Option<Package> {
     })
 }
 
-/// The pairs (package, direct dependency) of a tree.
+/// Returns the pairs (package, direct dependency) of a tree.
 pub(crate) fn edges(tree: &[Package]) -> Vec<(&Package, &Package)> {
     let mut path: Vec<&Package> = Vec::new();
     let mut edges = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) fn edges(tree: &[Package]) -> Vec<(&Package, &Package)> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A tree as `cargo tree` writes it, without licences and features.
+    /// Reads a tree as `cargo tree` writes it, without licences and features.
     pub(crate) fn sketch(lines: &[&str]) -> Vec<Package> {
         let text: Vec<String> = lines.iter().map(|line| format!("{line}|MIT|")).collect();
         read(&text.join("\n")).unwrap()
