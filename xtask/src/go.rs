@@ -10,7 +10,7 @@ const NEEDED: (u32, u32) = (1, 26);
 /// remedy.
 pub(crate) fn found() -> Result<String, String> {
     let remedy = format!(
-        "install Go {}.{} or newer (Debian's golang is older), or let KUBEBUILDER_ASSETS name a folder with kube-apiserver, etcd and kubectl",
+        "install Go {}.{} or newer (Debian's golang is older), or set KUBEBUILDER_ASSETS to a directory with kube-apiserver, etcd and kubectl",
         NEEDED.0, NEEDED.1
     );
     let Ok(text) = process::output_of(process::program("go", &["version"])) else {

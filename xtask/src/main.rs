@@ -33,7 +33,7 @@ Usage: cargo xtask <chore>
   structure [FILTER]               only the structural checks: licences, dependency arrows, files, language
   sim [--seeds N] [--from SEED]    run the simulator, with its mutants; other arguments are passed through
   sim replay FILE                  replay a failure the simulator has written
-  kill [--runs N]                  kill an agent in the middle of changes, 1000 times if unsaid
+  kill [--runs N]                  kill an agent in the middle of changes (default: 1000 times)
   mutants [--list] [--continue] [CRATE]...
                                    test 300 changed expressions with cargo-mutants, which takes hours
   bench core                       measure the core against its bars, in release
@@ -41,7 +41,7 @@ Usage: cargo xtask <chore>
   bench kube [MEASUREMENT [SIZE]]  measure how a cluster is held, against a bare client and kubectl
   bench render                     measure how kustomizations are rendered, against kustomize and its library
   fuzz kustomize [--cases N] [--seed S]
-                                   compare generated kustomizations with kustomize, 10,000 if unsaid
+                                   compare generated kustomizations with kustomize (default: 10,000)
   baseline kustomize               record what kustomize makes of the fixtures of crates/kustomize
   recording                        play `setpoint demo` and draw it as docs/demo.svg
 

@@ -114,7 +114,7 @@ impl Fuzz {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a run that nobody gave a seed is another one each time, and says which")]
+#[expect(clippy::disallowed_methods, reason = "a run without a seed differs each time, and prints its seed")]
 fn now() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())

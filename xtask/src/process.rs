@@ -9,7 +9,7 @@ use anyhow::Context;
 
 /// Returns the root of the workspace that this xtask was built from.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the root of the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ is in the root of the workspace")
 }
 
 /// Returns a program with its arguments, not yet started.

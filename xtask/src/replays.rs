@@ -25,13 +25,13 @@ const REPLAYS: [Replay; 3] = [
     },
     Replay {
         variable: "SETPOINT_CORPUS",
-        what: "overlays with the output of kustomize; set {} to the folder that holds them",
+        what: "overlays with the output of kustomize; set {} to the directory that contains them",
         beside: Some("../shared/corpus"),
     },
 ];
 
 /// Returns the replays that this run leaves out, each with the remedy.
-#[expect(clippy::disallowed_methods, reason = "the tests that it speaks of are told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the environment configures the tests that this is about")]
 pub(crate) fn left_out() -> Vec<String> {
     without(|replay| {
         let is_beside = replay.beside.is_some_and(|folder| process::root().join(folder).is_dir());

@@ -104,7 +104,7 @@ fn has_peer(allow_missing: bool) -> anyhow::Result<bool> {
             (format!("go: found ({version}); `cargo xtask test` builds the kustomize peer with it"), true)
         }
         (None, Err(reason)) => {
-            let what = "kustomize peer: missing (what tests about kustomizations ask)";
+            let what = "kustomize peer: missing (needed by tests about kustomizations)";
             (format!("{what}; {reason}; or leave those tests out with {ALLOW_MISSING}"), allow_missing)
         }
     };
@@ -121,7 +121,7 @@ fn has_kubernetes(allow_missing: bool) -> anyhow::Result<bool> {
             (format!("go: found ({version}); `cargo xtask envtest` builds the kubernetes tools with it"), true)
         }
         (None, Err(reason)) => {
-            let what = "kubernetes tools: missing (what tests about Kubernetes run against)";
+            let what = "kubernetes tools: missing (needed by tests about Kubernetes)";
             (format!("{what}; {reason}; or leave those tests out with {ALLOW_MISSING}"), allow_missing)
         }
     };

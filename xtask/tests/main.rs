@@ -128,13 +128,13 @@ fn the_folder_that_kubebuilder_assets_names_wins_over_what_was_built() {
 fn a_build_that_fails_or_says_another_version_leaves_nothing_under_a_tools_name() {
     let home = Home::new(GO);
     for (variables, complaint) in
-        [([("FAILS", "1")], "`go build` failed"), ([("SAID", "0.0.0-master")], "says it is `0.0.0-master`")]
+        [([("FAILS", "1")], "`go build` failed"), ([("SAID", "0.0.0-master")], "reports version `0.0.0-master`")]
     {
         let (succeeded, said) = home.envtest(&[], &variables);
         assert!(!succeeded && said.contains(complaint), "{said}");
         assert_eq!(home.kept(), Vec::<String>::new());
         let (succeeded, said) = home.envtest(&["--path"], &[]);
-        assert!(!succeeded && said.contains("not there yet"), "{said}");
+        assert!(!succeeded && said.contains("not built yet"), "{said}");
     }
     // The remains do not disturb the next build.
     let (succeeded, said) = home.envtest(&[], &[]);

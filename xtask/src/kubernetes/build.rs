@@ -21,7 +21,7 @@ pub(super) fn build(source: &Source, tools: &[Tool], cache: &Path, versions: &Ve
     let folder = cache.join("building");
     // The remains of a killed run.
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let version = versions.of(source);
     let manifest = module::manifest(source.module, version, &manifest_of(source.module, version)?)?;
     fs::write(folder.join("go.mod"), manifest).with_context(|| format!("cannot write into {}", folder.display()))?;
@@ -29,7 +29,12 @@ pub(super) fn build(source: &Source, tools: &[Tool], cache: &Path, versions: &Ve
     for tool in tools {
         let built = folder.join(tool.built_as);
         let says = process::output_of(process::program(&built.to_string_lossy(), tool.asked))?;
-        ensure!(says.contains(version), "{} was built, but says it is `{}` and not {version}", tool.name, says.trim());
+        ensure!(
+            says.contains(version),
+            "{} was built, but reports version `{}` and not {version}",
+            tool.name,
+            says.trim()
+        );
         let kept = tool.file(cache, versions);
         fs::rename(&built, &kept).with_context(|| format!("cannot move {} to {}", tool.name, kept.display()))?;
     }
@@ -41,7 +46,7 @@ fn manifest_of(module: &str, version: &str) -> anyhow::Result<String> {
     let download = process::program("go", &["mod", "download", "-json", &format!("{module}@v{version}")]);
     let answer = process::output_of(download).with_context(|| format!("cannot fetch {module} v{version}"))?;
     let path = answer.lines().find_map(|line| line.trim().strip_prefix("\"GoMod\": \"")?.strip_suffix("\","));
-    let path = path.with_context(|| format!("`go mod download` did not say where the go.mod of {module} is"))?;
+    let path = path.with_context(|| format!("`go mod download` did not report the path of the go.mod of {module}"))?;
     fs::read_to_string(path).with_context(|| format!("cannot read {path}"))
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
             println!("envtest: ready in {}", folder.display());
         }
         ["--path"] => {
-            let Some(folder) = ready()? else { bail!("the tools are not there yet; run `cargo xtask envtest`") };
+            let Some(folder) = ready()? else { bail!("the tools are not built yet; run `cargo xtask envtest`") };
             println!("{}", folder.display());
         }
         other => bail!("`envtest` has no option `{}`; it has --path", other.join(" ")),
@@ -120,7 +120,7 @@ fn provide(source: &Source, tools: &[Tool], cache: &Path, versions: &Versions) -
 /// expect it.
 fn link(cache: &Path, versions: &Versions) -> anyhow::Result<PathBuf> {
     let folder = cache.join(format!("envtest-{}-etcd-{}", versions.kubernetes, versions.etcd));
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for tool in SOURCES.iter().flat_map(|source| source.tools) {
         let (file, link) = (tool.file(cache, versions), folder.join(tool.name));
         // Relative to the directory, so that the link is valid by whatever path the cache is
@@ -148,23 +148,23 @@ fn assets() -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one variable of the environment that says where the tools are")]
+#[expect(clippy::disallowed_methods, reason = "the only environment variable with the path of the tools")]
 fn assets_variable() -> Option<PathBuf> {
     std::env::var_os(ASSETS).map(PathBuf::from)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the tools are kept in the home of whoever builds them")]
+#[expect(clippy::disallowed_methods, reason = "the tools are stored in the home directory of the user who builds them")]
 pub(crate) fn cache() -> anyhow::Result<PathBuf> {
-    let home = std::env::home_dir().context("this user has no home folder to keep the tools in; set HOME")?;
+    let home = std::env::home_dir().context("this user has no home directory to store the tools in; set HOME")?;
     let cache = home.join(".cache/setpoint");
-    fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
+    fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
     Ok(cache)
 }
 
 /// Locks the cache: two builds at once would take twice as long, and one of them would be useless.
 fn locked(cache: &Path) -> anyhow::Result<fs::File> {
     let path = cache.join("envtest.lock");
-    let file = fs::File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    let file = fs::File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
     if file.try_lock().is_err() {
         println!("envtest: waiting for another run that is building");
         file.lock().with_context(|| format!("cannot lock {}", path.display()))?;

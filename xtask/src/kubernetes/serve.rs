@@ -23,13 +23,13 @@ impl SharedServer {
     /// Starts it from the binary that `cargo test` has built next to this one.
     pub(crate) fn start(assets: &Path) -> anyhow::Result<Self> {
         let binary =
-            std::env::current_exe().context("cannot tell where xtask lies")?.with_file_name("setpoint-testbed");
+            std::env::current_exe().context("cannot find the path of xtask")?.with_file_name("setpoint-testbed");
         let mut command = process::program::<&str>(&binary.to_string_lossy(), &[]);
         command.env(ASSETS, assets).env_remove(SHARED).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut keeper = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
         let mut folder = String::new();
         let output = keeper.stdout.take().expect("stdout was piped above");
-        BufReader::new(output).read_line(&mut folder).context("the shared API server says nothing")?;
+        BufReader::new(output).read_line(&mut folder).context("the shared API server wrote nothing")?;
         let server = Self { keeper, folder: folder.trim().to_owned() };
         anyhow::ensure!(!server.folder.is_empty(), "the shared API server did not start; see above");
         Ok(server)

@@ -35,7 +35,7 @@ impl Known {
                 }
                 (Some(_), None) => anyhow::bail!("{FILE}: `{}` explains no mutant", line.trim()),
                 (None, _) => {
-                    ensure!(known.insert(line.to_owned(), String::new()).is_none(), "{FILE}: `{line}` is there twice");
+                    ensure!(known.insert(line.to_owned(), String::new()).is_none(), "{FILE}: `{line}` exists twice");
                     last = Some(line.to_owned());
                 }
             }

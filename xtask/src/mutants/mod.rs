@@ -128,7 +128,7 @@ fn survivors(krate: &str, second: &[&str], chosen: &[&Mutant], goes_on: bool) ->
     if missed.is_empty() || second.is_empty() {
         return Ok(missed);
     }
-    println!("\n{krate}: second look at {} survivors by {}", missed.len(), second.join(", "));
+    println!("\n{krate}: second run on {} survivors by {}", missed.len(), second.join(", "));
     let names: Vec<&str> = missed.iter().map(String::as_str).collect();
     let tests = second.join(",");
     let by_others = ["--baseline", "skip", "--timeout", SECOND_TIMEOUT, "--test-package", &tests];
@@ -157,7 +157,7 @@ fn missed(krate: &str, output: &str, names: &[&str], options: &[&str]) -> anyhow
             Ok(missed)
         }
         Some(4) => bail!("the tests of {krate} fail without a mutant; see {}", output.display()),
-        _ => bail!("cargo-mutants did not end as it should; see {}", output.display()),
+        _ => bail!("cargo-mutants failed; see {}", output.display()),
     }
 }
 
@@ -180,7 +180,7 @@ fn report(survivors: &[String], chosen: &[&Mutant], known: &Known) -> bool {
         }
     }
     if !is_good {
-        println!("write a test that fails by it, or explain in {} why it is harmless", known::FILE);
+        println!("write a test that fails with it, or explain in {} why it is harmless", known::FILE);
     }
     is_good
 }

@@ -91,7 +91,7 @@ fn lacks(key: &str, entry: &str) -> String {
 fn versions(entry: &str) -> anyhow::Result<Versions> {
     let package = value(entry, "crate").with_context(|| lacks("crate", entry))?;
     if value(entry, "reason").is_none_or(str::is_empty) {
-        bail!("deny.toml makes an exception for {package} without a reason; say who needs it and what would end that");
+        bail!("deny.toml makes an exception for {package} without a reason; add who needs it and what ends the need");
     }
     let (name, version) = package
         .split_once('@')

@@ -17,8 +17,8 @@ const CORE_CRATES: usize = 40;
 /// Crates, and the ones that must not be linked into them, with the reason that a complaint gives.
 const LIGHT: &[(&str, &[&str], &str)] = &[
     ("setpoint-core", &["tokio"], "core decides without I/O"),
-    ("setpoint-kube", &["tokio", "reqwest"], "what objects mean is known without asking anybody"),
-    ("setpoint-engine", &["tokio"], "the machine is stepped by whoever carries out its effects"),
+    ("setpoint-kube", &["tokio", "reqwest"], "the meaning of objects is known without I/O"),
+    ("setpoint-engine", &["tokio"], "the caller steps the machine and carries out its effects"),
     (
         "setpoint-sim",
         &["tokio", "sqlx", "sqlx-core", "libsqlite3-sys", "gix"],
@@ -227,7 +227,7 @@ fn against(arrows: &[(&str, &[&str])], tree: &[Package]) -> Complaints {
     for package in tree.iter().filter(|package| package.ours) {
         if !arrows.iter().any(|(name, _)| *name == package.name) {
             complaints.insert(format!(
-                "{} has no place among the crates; say in ARROWS of xtask and in ARCHITECTURE.md what it may depend on",
+                "{} has no place among the crates; add its allowed dependencies to ARROWS of xtask and to ARCHITECTURE.md",
                 package.name
             ));
         }

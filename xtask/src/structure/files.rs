@@ -18,7 +18,7 @@ pub(super) fn every_file_says_what_it_is_for() -> anyhow::Result<Complaints> {
             .with_context(|| format!("cannot read {}", file.display()))?;
         if !says_what_it_is_for(&text) {
             complaints
-                .push(format!("{} does not open with `//!`; say in its first line what it is for", file.display()));
+                .push(format!("{} does not begin with `//!`; describe its purpose in the first line", file.display()));
         }
     }
     Ok(complaints)
@@ -32,7 +32,7 @@ pub(super) fn no_file_is_named_after_nothing() -> anyhow::Result<Complaints> {
     Ok(sources()?
         .iter()
         .filter(|file| is_named_after_nothing(file))
-        .map(|file| format!("{} says nothing by its name; name it after the thing inside", file.display()))
+        .map(|file| format!("{} has a name without a meaning; name it after its content", file.display()))
         .collect())
 }
 
