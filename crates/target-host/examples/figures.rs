@@ -50,12 +50,12 @@ fn file(number: usize, per_folder: usize) -> Resource {
     }
 }
 
-/// The argument of this place, or else what is usual.
+/// Returns the argument at this position, or the default.
 fn argument(place: usize, usual: usize) -> usize {
     std::env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// How many files, how many of them in one folder, how many looks.
+/// Arguments: the number of files, of files in each directory, and of observations.
 #[tokio::main]
 async fn main() {
     let (count, per_folder, looks) = (argument(1, 1_000), argument(2, 100), argument(3, 7));
@@ -65,10 +65,10 @@ async fn main() {
 }
 
 async fn measure(count: usize, per_folder: usize, looks: usize, trust_stat: bool) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = tempfile::tempdir().expect("a temporary directory");
     let root = folder.path().join("root");
     for number in 0..count.div_ceil(per_folder) {
-        std::fs::create_dir_all(root.join(format!("d{number}"))).expect("a folder");
+        std::fs::create_dir_all(root.join(format!("d{number}"))).expect("a directory");
     }
     let mut options = HostOptions::new(Some(root), folder.path().to_owned(), Arc::new(now), DigestKey::new([1; 32]));
     options.trust_stat = trust_stat;
@@ -77,7 +77,7 @@ async fn measure(count: usize, per_folder: usize, looks: usize, trust_stat: bool
     let wanted: Wanted = resources.iter().map(|one| (one.key.clone(), Some(Arc::clone(one)))).collect();
     let empty = look(&target, &wanted, false).await;
     let written = write(&target, &resources).await;
-    // Until then, what was written is too fresh to be believed by its stat.
+    // Until then, the written files are too fresh to be trusted by their stat.
     std::thread::sleep(Duration::from_millis(50));
     let first = look(&target, &wanted, true).await;
     let mut rest = Vec::new();

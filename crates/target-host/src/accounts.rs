@@ -1,7 +1,7 @@
-//! Users and groups of the host, as `/etc/passwd` and `/etc/group` name them.
+//! The users and groups of the host, from `/etc/passwd` and `/etc/group`.
 //!
-//! Accounts that only a directory service knows are written by number: asking it would mean to load
-//! its code into this process.
+//! Accounts that only a directory service knows must be declared by number: querying the service
+//! would load its code into this process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) struct Accounts {
     groups: Table,
 }
 
-/// Names and numbers of one file; the error where it could not be read.
+/// The names and IDs of one file, or the error that prevented reading it.
 type Table = Result<Names, String>;
 
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ impl Accounts {
         Self { users: table(Path::new("/etc/passwd")), groups: table(Path::new("/etc/group")) }
     }
 
-    /// How an account that was found is written where this one was declared: equal ones in the
-    /// declaration's own form.
+    /// Formats an account that was found, in the form of the declared one: an equal account is
+    /// written as it is declared.
     pub(crate) fn shown(&self, of: Kind, declared: &Account, found: u32) -> String {
         let names = self.table(of).as_ref().ok();
         match declared {
@@ -50,7 +50,7 @@ impl Accounts {
         }
     }
 
-    /// The numbers behind a declaration.
+    /// Returns the mode with the numeric IDs of the declared owner and group.
     pub(crate) fn dress(&self, mode: u32, owner: Option<&Account>, group: Option<&Account>) -> Result<Dress, Refusal> {
         let owner = owner.map(|owner| self.id(Kind::User, owner)).transpose()?;
         let group = group.map(|group| self.id(Kind::Group, group)).transpose()?;

@@ -1,7 +1,7 @@
-//! Running commands: with the environment that is declared and nothing else, for as long as is
-//! allowed, and with what they print kept short and free of secrets.
+//! Runs commands: with the declared environment only, within their time limit, and with output that
+//! is cut to a limit and redacted.
 //!
-//! This is the door of child processes: nothing else of this crate starts one.
+//! This is the only module of the crate that starts child processes.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -22,20 +22,20 @@ use crate::act::{NO_SEAL, refused};
 use crate::declaration::{CommandSpec, Content, HostResource};
 use crate::host::{Host, Known};
 
-/// The only variable a command does not have to be given.
+/// The value of PATH, the only variable that need not be declared.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// How much of what a command prints is kept: the end, where errors are.
+/// The number of bytes of a command's output that are kept: the end, where errors are.
 const KEPT: usize = 64 << 10;
 
-/// How much of that is put into a message.
+/// The number of bytes of that output that are put into a message.
 const SHOWN: usize = 4 << 10;
 
-/// What the check says by its exit.
+/// Exit codes of the check.
 const IN_STATE: i32 = 100;
 const NOT_IN_STATE: i32 = 101;
 
-/// How a run ended, and what was printed, redacted.
+/// The end of a run, and its redacted output.
 struct Run {
     end: End,
     output: String,
@@ -43,23 +43,24 @@ struct Run {
 
 enum End {
     Exited(ExitStatus),
-    /// It ran out of time and was killed.
+    /// It exceeded its time limit and was killed.
     Killed,
-    /// It was started and could not be waited for, and so it was killed.
+    /// It was started, but waiting for it failed, so it was killed.
     Lost(io::Error),
 }
 
 impl Host {
-    /// In state is present, not in state is absent, and no check is no answer.
+    /// Runs the check: as declared is present, not as declared is absent, and a failing check is
+    /// unknown.
     pub(crate) fn look_at_command(&self, known: Option<&Known>) -> Result<Presence, UnknownReason> {
         let Some(known) = known else {
-            // What a command did is not undone, so of one that is no longer declared nothing is
-            // left to hold or to delete.
+            // The effects of a command are not undone, so a command that is no longer declared
+            // leaves nothing to hold or to delete.
             return Ok(Presence::Absent);
         };
         let HostResource::Command(command) = &known.declared else {
             return Err(UnknownReason::Unobservable {
-                detail: "the key of a command with another declaration".to_owned(),
+                detail: "the key is of a command, but the declaration is not".to_owned(),
             });
         };
         if !self.run_commands {
@@ -72,7 +73,7 @@ impl Host {
         }
     }
 
-    /// Applies a command and answers what its check says then.
+    /// Runs `apply`, then the check, and reports the result of the check.
     pub(crate) fn apply(&self, known: &Known, command: &CommandSpec, fence: Fence) -> Outcome {
         let deadline = (self.now() + command.timeout).min(fence.land_by);
         let run = match self.run(command, &command.apply, deadline) {
@@ -84,11 +85,12 @@ impl Host {
             Ok(true) => Outcome::Done { live: Some(live(known)) },
             Ok(false) => match &run.end {
                 End::Exited(status) if status.success() => {
-                    let detail =
-                        format!("`apply` ended well, but `check` says it is not in state: correct one of them{said}");
+                    let detail = format!(
+                        "`apply` succeeded, but `check` reports that the state is not as declared: correct one of them{said}"
+                    );
                     refused(RefusalClass::Invalid, detail)
                 }
-                // A command that fails says nothing about the host.
+                // A failing command does not mean that the host is unavailable.
                 End::Exited(_) | End::Killed => refused(RefusalClass::Unready, format!("`apply` {}{said}", run.end)),
                 End::Lost(_) => refused(RefusalClass::Unavailable, format!("`apply` {}{said}", run.end)),
             },
@@ -98,19 +100,19 @@ impl Host {
 
     fn in_state(&self, command: &CommandSpec, deadline: Timestamp) -> Result<bool, String> {
         let run =
-            self.run(command, &command.check, deadline).map_err(|error| format!("`check` was not run: {error}"))?;
+            self.run(command, &command.check, deadline).map_err(|error| format!("cannot run `check`: {error}"))?;
         let said = run.said(command);
         match &run.end {
             End::Exited(status) if status.code() == Some(IN_STATE) => Ok(true),
             End::Exited(status) if status.code() == Some(NOT_IN_STATE) => Ok(false),
             end @ End::Exited(_) => {
-                Err(format!("`check` {end}, where {IN_STATE} is in state and {NOT_IN_STATE} is not{said}"))
+                Err(format!("`check` {end}; expected {IN_STATE} (in state) or {NOT_IN_STATE} (not in state){said}"))
             }
             end @ (End::Killed | End::Lost(_)) => Err(format!("`check` {end}{said}")),
         }
     }
 
-    /// Runs a command to its end. An error says that it was not started.
+    /// Runs a command to its end. An error means that it was not started.
     #[expect(clippy::disallowed_methods, reason = "the door of a host's commands")]
     fn run(&self, spec: &CommandSpec, words: &[Arc<str>], deadline: Timestamp) -> io::Result<Run> {
         let mut secrets: Vec<Vec<u8>> = Vec::new();
@@ -126,10 +128,11 @@ impl Host {
             }
         }
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        // A group of its own, so that what it starts ends with it.
+        // A process group of its own, so that the processes it starts are killed with it.
         command.process_group(0);
         let mut child = command.spawn()?;
-        // The pipe closes when the last process that has it ends, so that our own copies must go.
+        // The pipe closes when the last process with a copy of it ends, so the agent's copies are
+        // dropped.
         drop(command);
         let mut output = Vec::new();
         let end = self.attend(&mut child, reader, deadline, &mut output);
@@ -146,14 +149,15 @@ impl Host {
         }
     }
 
-    /// Reads what a child prints until it ends or its time does, and ends everything it left
-    /// running in its group. A process that made a session of its own (a daemon) is left alone.
+    /// Reads the output of a child until it ends or its time limit is over, and kills the processes
+    /// that it left running in its group. A process with a session of its own (a daemon) is not
+    /// killed.
     fn attend(&self, child: &mut Child, mut output: io::PipeReader, deadline: Timestamp, kept: &mut Vec<u8>) -> End {
         let waited = self.wait(child, &mut output, deadline, kept);
-        // The group has the child's own number, and the child is not waited for yet: it cannot be
-        // another's.
+        // The group has the number of the child, and the child is not reaped yet: it cannot be the
+        // group of another process.
         let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-        // What was printed before the end is worth showing, and no reason to fail.
+        // Output from before the end is worth showing, and no reason to fail.
         let _ = drain(&mut output, kept);
         match (waited, child.wait()) {
             (Ok(true), Ok(status)) => End::Exited(status),
@@ -162,7 +166,7 @@ impl Host {
         }
     }
 
-    /// Waits until a child has ended, without taking its end; `false`: its time is over.
+    /// Waits until a child has ended, without reaping it. Returns `false` if its time is over.
     fn wait(
         &self,
         child: &Child,
@@ -179,7 +183,7 @@ impl Host {
                 return Ok(false);
             }
             let mut fds = [PollFd::new(&ended, PollFlags::IN), PollFd::new(&*output, PollFlags::IN)];
-            // Once nothing more can be printed, only the end is waited for.
+            // Once no more output can come, only the end is awaited.
             let watched = if closed { &mut fds[..1] } else { &mut fds[..] };
             match poll(watched, Some(&timespec(left))) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -193,7 +197,7 @@ impl Host {
     }
 }
 
-/// Takes what is there to read, and keeps the end of it. Whether nothing more can come.
+/// Reads the available output and keeps the end of it. Returns whether no more can come.
 fn drain(output: &mut io::PipeReader, kept: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 16 << 10];
     loop {
@@ -212,7 +216,7 @@ fn drain(output: &mut io::PipeReader, kept: &mut Vec<u8>) -> io::Result<bool> {
 }
 
 impl Run {
-    /// What it printed, as the end of a sentence.
+    /// Returns the output, as the end of a sentence.
     fn said(&self, command: &CommandSpec) -> String {
         if command.sensitive {
             return "; what it printed is sensitive".to_owned();
@@ -228,8 +232,8 @@ impl Run {
     }
 }
 
-/// Takes the values of sensitive variables out of what was printed, the longest first, and each
-/// line of those that have several.
+/// Replaces the values of sensitive variables in the output, the longest first, and also each line
+/// of values with several lines.
 fn redact(output: &[u8], secrets: &[Vec<u8>]) -> String {
     let lines = |secret: &Vec<u8>| secret.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
     let mut parts: Vec<Vec<u8>> = secrets.iter().cloned().chain(secrets.iter().flat_map(lines)).collect();
@@ -252,7 +256,7 @@ fn redact(output: &[u8], secrets: &[Vec<u8>]) -> String {
     String::from_utf8_lossy(&redacted).into_owned()
 }
 
-/// In state, a command is as declared: there is nothing else to compare.
+/// A command whose state is as declared: there is nothing else to compare.
 fn live(known: &Known) -> Live {
     Live {
         uid: Uid::new("command").expect("a short ASCII text"),
@@ -277,10 +281,10 @@ fn not_started(error: &io::Error) -> Outcome {
     let class = match Errno::from_io_error(error) {
         Some(errno) if exhausted.contains(&errno) => RefusalClass::Unavailable,
         _ if error.kind() == io::ErrorKind::PermissionDenied => RefusalClass::Denied,
-        // The command is not there, or no program: that is a mistake of this declaration.
+        // The program does not exist or is not executable: a mistake of this declaration.
         _ => RefusalClass::Unready,
     };
-    refused(class, format!("`apply` could not be started: {error}; check its path and its rights"))
+    refused(class, format!("cannot start `apply`: {error}; check its path and its permissions"))
 }
 
 impl fmt::Display for End {
@@ -317,7 +321,7 @@ mod tests {
     use super::*;
     use crate::options::HostOptions;
 
-    /// A child whose output cannot be read, because the other end is a folder.
+    /// A child whose output cannot be read, because the other end is a directory.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the child that is attended")]
     fn a_child_that_cannot_be_waited_for_is_killed_and_not_reported_as_never_started() {

@@ -1,8 +1,8 @@
 //! The disk: every call that changes it, and every read that is compared, goes through here.
 //!
-//! A [`Probe`] is told of each call before it is made and may fail it. Tests use one to meet errors
-//! a healthy disk does not have, to act as a stranger between two calls, to stop the process at any
-//! of them, and to show the order of syncs.
+//! A [`Probe`] is called before each of them and may fail it. Tests use one to inject errors that a
+//! healthy disk does not have, to write as another program between two calls, to stop the process
+//! at any call, and to check the order of syncs.
 
 use std::fmt;
 use std::io;
@@ -15,39 +15,39 @@ use rustix::io::Errno;
 
 use crate::path::join;
 
-/// One call to the disk. Paths are seen from the target's root.
+/// One call to the disk. Paths are relative to the target's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// What stands at a path is read.
+    /// Reads the file at a path.
     Read { path: String },
-    /// A temporary file, folder or link is made.
+    /// Creates a temporary file, directory or link.
     Make { path: String },
-    /// A temporary file is filled.
+    /// Writes the content of a temporary file.
     Write { path: String },
-    /// One file or folder is made durable.
+    /// Makes one file or directory durable.
     Sync { path: String },
-    /// Everything on the file system of this folder is made durable.
+    /// Makes everything on the file system of this directory durable.
     SyncAll { folder: String },
-    /// A name is moved to one that is free, or changes places with one that is not.
+    /// Moves a name to a free one, or exchanges it with one that is taken.
     Rename { from: String, to: String },
-    /// A name is removed.
+    /// Removes a name.
     Remove { path: String },
-    /// A folder is opened that is to be changed in place.
+    /// Opens a directory that is to be changed in place.
     Open { path: String },
-    /// The mode or the owner of a folder is changed in place.
+    /// Changes the mode or the owner of a directory in place.
     Change { path: String },
-    /// An inotify instance is requested.
+    /// Requests an inotify instance.
     Watch,
-    /// The descriptor of an inotify instance is copied, to wait for it.
+    /// Copies the descriptor of an inotify instance, to wait for events.
     Wait,
 }
 
-/// Sees each call before it is made; an error stands for the call's own.
+/// Is called before each call; an error it returns replaces the result of the call.
 pub trait Probe: Send + Sync + fmt::Debug {
     fn before(&self, call: &Call) -> io::Result<()>;
 }
 
-/// Mode and owner of something, as declared and found among the accounts.
+/// The mode and owner of a file, with names resolved to IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dress {
     pub(crate) mode: u32,
@@ -55,11 +55,11 @@ pub(crate) struct Dress {
     pub(crate) group: Option<u32>,
 }
 
-/// An open folder with its path.
+/// An open directory with its path.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     pub(crate) path: Arc<str>,
-    /// The path without links: where it really is, seen from the root.
+    /// The path without links, relative to the root.
     pub(crate) real: Arc<str>,
     pub(crate) fd: Arc<OwnedFd>,
 }
@@ -105,16 +105,16 @@ impl Disk {
         events.try_clone()
     }
 
-    /// Opens a file for reading: the file itself, never what a link there points to.
+    /// Opens a file for reading: the file itself, never the target of a link.
     pub(crate) fn open(&self, folder: &Folder, name: &str) -> Done<OwnedFd> {
         self.ask(|| Call::Read { path: folder.at(name) })?;
-        // Without NONBLOCK, a pipe that took the file's place since it was looked at would keep us
-        // waiting for ever.
+        // Without NONBLOCK, a pipe that took the place of the file after its metadata was read
+        // would block the open for ever.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         rustix::fs::openat(folder.fd(), name, flags, Mode::empty())
     }
 
-    /// Makes a temporary file that nobody else can read yet.
+    /// Creates a temporary file that no other user can read yet.
     pub(crate) fn make_file(&self, folder: &Folder, name: &str) -> Done<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         self.make(folder, name, || rustix::fs::openat(folder.fd(), name, flags, Mode::RUSR | Mode::WUSR))
@@ -130,8 +130,8 @@ impl Disk {
         self.make(folder, name, || rustix::fs::symlinkat(target, folder.fd(), name))
     }
 
-    /// What stands at the name of a temporary file is what an earlier try under the same intent
-    /// left there.
+    /// Creates a temporary name. If it exists, an earlier attempt of the same intent left it there,
+    /// and it is removed first.
     fn make<T>(&self, folder: &Folder, name: &str, call: impl Fn() -> Done<T>) -> Done<T> {
         self.ask(|| Call::Make { path: folder.at(name) })?;
         match call() {
@@ -155,8 +155,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Gives a temporary file or folder its owner, then its mode: a change of owner takes set-id
-    /// bits away.
+    /// Sets the owner of a temporary file or directory, then its mode: a change of owner clears
+    /// set-ID bits.
     pub(crate) fn dress(&self, file: BorrowedFd<'_>, dress: Dress, modified: Timespec) -> Done {
         if dress.owner.is_some() || dress.group.is_some() {
             rustix::fs::fchown(file, dress.owner.map(Uid::from_raw), dress.group.map(Gid::from_raw))?;
@@ -169,14 +169,14 @@ impl Disk {
         rustix::fs::utimensat(folder.fd(), name, &times(modified), AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Opens a folder to change it: the folder itself, never what a link there points to.
+    /// Opens a directory to change it: the directory itself, never the target of a link.
     pub(crate) fn open_to_change(&self, folder: &Folder, name: &str) -> Done<OwnedFd> {
         self.ask(|| Call::Open { path: folder.at(name) })?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(folder.fd(), name, flags, Mode::empty())
     }
 
-    /// Changes mode and owner of a folder where it stands.
+    /// Changes mode and owner of a directory in place.
     pub(crate) fn change(&self, file: BorrowedFd<'_>, path: &str, dress: Dress) -> Done {
         self.ask(|| Call::Change { path: path.to_owned() })?;
         if dress.owner.is_some() || dress.group.is_some() {
@@ -190,26 +190,27 @@ impl Disk {
         rustix::fs::fsync(file)
     }
 
-    /// Makes everything on the folder's file system durable. The folder must have been opened
-    /// before what counts was written: an error of the disk is told to those who were there.
+    /// Makes everything on the directory's file system durable. The directory must have been opened
+    /// before the data was written: the kernel reports a write error only to descriptors that were
+    /// open then.
     pub(crate) fn sync_all(&self, folder: &Folder) -> Done {
         self.ask(|| Call::SyncAll { folder: folder.path.to_string() })?;
         rustix::fs::syncfs(folder.fd())
     }
 
-    /// Moves a name to one that must be free.
+    /// Moves a name to another, which must be free.
     pub(crate) fn rename_to_free(&self, folder: &Folder, from: &str, to: &str) -> Done {
         self.ask(|| Call::Rename { from: folder.at(from), to: folder.at(to) })?;
         rustix::fs::renameat_with(folder.fd(), from, folder.fd(), to, RenameFlags::NOREPLACE)
     }
 
-    /// Lets two names change places, so that what was displaced can be looked at, and put back.
+    /// Exchanges two names, so that the displaced file can be checked, and moved back.
     pub(crate) fn exchange(&self, folder: &Folder, from: &str, to: &str) -> Done {
         self.ask(|| Call::Rename { from: folder.at(from), to: folder.at(to) })?;
         rustix::fs::renameat_with(folder.fd(), from, folder.fd(), to, RenameFlags::EXCHANGE)
     }
 
-    /// Removes a folder, which must be empty.
+    /// Removes a directory, which must be empty.
     pub(crate) fn remove_folder(&self, folder: &Folder, name: &str) -> Done {
         self.ask(|| Call::Remove { path: folder.at(name) })?;
         rustix::fs::unlinkat(folder.fd(), name, AtFlags::REMOVEDIR)

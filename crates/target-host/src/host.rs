@@ -1,4 +1,5 @@
-//! The host itself: what every call shares, and the check that it is still the machine it was.
+//! The host itself: the state that all calls share, and the check that it is still the same
+//! machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,29 +38,29 @@ pub(crate) struct Host {
     pub(crate) disk: Disk,
     pub(crate) watch: Watch,
     memory: Mutex<Memory>,
-    /// Folders that hold nothing an earlier process left there. Held while one is swept, so that
-    /// nobody writes there meanwhile.
+    /// Directories without remains of earlier processes. Locked while one is being swept, so that
+    /// no other thread writes there meanwhile.
     pub(crate) swept: Mutex<BTreeSet<String>>,
 }
 
-/// What may be forgotten at any time.
+/// A cache that may be dropped at any time.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// The declaration last seen under each key, read.
+    /// The parsed declaration most recently observed under each key.
     known: BTreeMap<Key, Arc<Known>>,
-    /// Looks that may stand for the next one.
+    /// Observations that may be reused for the next one.
     pub(crate) trusted: BTreeMap<Key, Trusted>,
 }
 
 impl Memory {
-    /// What is no longer declared need not be remembered.
+    /// Drops the entries of a key that is no longer declared.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.known.remove(key);
         self.trusted.remove(key);
     }
 }
 
-/// What a look found, and by what it is known to hold still.
+/// An observation, with the stamp that proves it still valid.
 #[derive(Debug)]
 pub(crate) struct Trusted {
     pub(crate) stamp: Stamp,
@@ -67,14 +68,14 @@ pub(crate) struct Trusted {
     pub(crate) live: Live,
 }
 
-/// A declaration, read once, with what comparing it needs each time.
+/// A declaration, parsed once, with the derived values that each comparison needs.
 #[derive(Debug)]
 pub(crate) struct Known {
     resource: Arc<Resource>,
     pub(crate) declared: HostResource,
     pub(crate) value: Arc<Value>,
     pub(crate) fingerprint: Digest,
-    /// How the declared content enters a version.
+    /// The form of the declared content that goes into a version.
     pub(crate) content: String,
 }
 
@@ -106,7 +107,7 @@ impl Host {
         (self.clock)()
     }
 
-    /// Opens the root, if it is still that of the machine we know.
+    /// Opens the root, if it still belongs to the expected machine.
     pub(crate) fn visit(&self) -> Result<Root, UnknownReason> {
         let (root, found) =
             self.source.open().map_err(|error| UnknownReason::Unreachable { detail: error.to_string() })?;
@@ -118,11 +119,11 @@ impl Host {
     }
 
     pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
-        // What is in it was complete before it was put there, and may be lost.
+        // Entries are complete before they are stored, and may be lost.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a declaration, or remembers that it did.
+    /// Parses a declaration, or returns it from the cache.
     pub(crate) fn known(&self, memory: &mut Memory, resource: &Arc<Resource>) -> Result<Arc<Known>, String> {
         if let Some(known) = memory.known.get(&resource.key)
             && (Arc::ptr_eq(&known.resource, resource) || known.resource == *resource)

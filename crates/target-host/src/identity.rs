@@ -1,8 +1,8 @@
-//! What this machine is: its machine id, hashed, and the folder it is seen from.
+//! The identity of this machine: its hashed machine ID and the root directory.
 //!
-//! The machine id itself is never shown: its manual asks that it be used only in a form that one
-//! application knows. A target with a root of its own is another target, and another folder put in
-//! that place is another one again.
+//! The machine ID itself is never shown: its manual requires that applications use it only in a
+//! form specific to them. A target with a root of its own is a different target, and becomes a
+//! different one again when another directory takes the place of that root.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,35 +16,36 @@ use setpoint_core::name::TargetIdentity;
 use crate::resolve::Root;
 use crate::stamp::Stamp;
 
-/// Makes the hash one of ours: another application's hash of the same machine id is another text.
+/// Makes the hash specific to Setpoint: other applications get another hash from the same machine
+/// ID.
 const APPLICATION: &str = "setpoint.dev/target-host/1";
 
-/// Where the generated id is, in the data folder.
+/// The name of the generated ID, in the data directory.
 const GENERATED: &str = "host-id";
 
-/// Why the machine does not say what it is.
+/// The reason why a machine has no identity.
 #[derive(Debug, thiserror::Error)]
 pub enum NoIdentity {
-    #[error("the root {} cannot be opened: make the folder, or correct `root`", place.display())]
+    #[error("the root {} cannot be opened: create the directory, or correct `root`", place.display())]
     Root { place: PathBuf, source: io::Error },
-    #[error("the machine id {} cannot be read: let the agent read it", place.display())]
+    #[error("the machine ID {} cannot be read: allow the agent to read it", place.display())]
     MachineId { place: PathBuf, source: io::Error },
-    #[error("there is no machine id, and none can be kept in {}: make one with `systemd-machine-id-setup`", place.display())]
+    #[error("no machine ID found, and {} cannot store a generated one: create one with `systemd-machine-id-setup`", place.display())]
     Generated { place: PathBuf, source: io::Error },
 }
 
-/// Where identity comes from.
+/// The sources of the identity.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) machine_id: PathBuf,
     pub(crate) data: PathBuf,
-    /// The folder all paths are seen from; `None` for the whole host.
+    /// The directory that all paths are relative to; `None` for the whole host.
     pub(crate) root: Option<PathBuf>,
 }
 
 impl Source {
-    /// Opens the root and asks who is there. Whoever goes on working with this root works on that
-    /// machine.
+    /// Opens the root and determines the identity of the machine. All work on the returned root
+    /// happens on that machine.
     pub(crate) fn open(&self) -> Result<(Root, TargetIdentity), NoIdentity> {
         let place = self.root.as_deref().unwrap_or(Path::new("/"));
         let failed = |errno: Errno| NoIdentity::Root { place: place.to_owned(), source: errno.into() };
@@ -61,7 +62,7 @@ impl Source {
     fn machine(&self) -> Result<String, NoIdentity> {
         match fs::read_to_string(&self.machine_id) {
             Ok(text) if is_machine_id(text.trim()) => Ok(text.trim().to_owned()),
-            // Empty or `uninitialized`: the machine has not been given one yet.
+            // Empty or `uninitialized`: the machine has no ID yet.
             Ok(_) => self.generated(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.generated(),
             Err(source) => Err(NoIdentity::MachineId { place: self.machine_id.clone(), source }),
@@ -86,8 +87,8 @@ fn is_machine_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) && text.bytes().any(|byte| byte != b'0')
 }
 
-/// Makes an id and keeps it for good: written beside its place, made durable, and only then put
-/// there.
+/// Generates an ID and stores it for good: under a temporary name first, made durable, and only
+/// then under its final name.
 #[expect(clippy::disallowed_methods, reason = "the door: an id that no other machine has")]
 fn generate(folder: &Path, place: &Path) -> io::Result<String> {
     let mut random = [0; 16];
@@ -97,8 +98,8 @@ fn generate(folder: &Path, place: &Path) -> io::Result<String> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    // A link, not a rename: of two processes that make one at once, the second takes over the
-    // first's.
+    // A link, not a rename: if two processes generate an ID at once, the second adopts that of the
+    // first.
     let linked = fs::hard_link(&beside, place);
     fs::remove_file(&beside)?;
     fs::File::open(folder)?.sync_all()?;

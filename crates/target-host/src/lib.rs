@@ -1,17 +1,24 @@
-//! This machine as a target: files, folders, links and commands of `host.setpoint.dev/v1`.
+//! Manages the machine that Setpoint runs on: the files, directories, links and commands of
+//! `host.setpoint.dev/v1`.
 //!
-//! Reading order: [`declaration`] (what may be declared), `stamp` (what UID and version mean on a
-//! host), `look` (what is there), `act` (how a batch of steps becomes durable), `settling`,
-//! `watch`. `disk` is the seam to the file system, `resolve` the way to a folder that no planted
-//! link can bend, `command` the door of child processes.
+//! Reading order:
 //!
-//! What a host target promises beyond the contract of [`setpoint_target::Target`]:
+//! - [`declaration`]: the documents a host accepts.
+//! - `stamp`: the meaning of UID and version on a host.
+//! - `look`: observing the current state.
+//! - `act`: making a batch of steps durable.
+//! - `settling`, `watch`.
 //!
-//! - Files are replaced as a whole: readers, and a machine that lost power, see the old or the new
-//!   one.
-//! - Nothing is deleted that no app has claimed: a folder goes only when it is empty.
-//! - With a root, nothing outside of it is read, written or followed to.
-//! - What is sensitive is never shown; digests of contents are keyed.
+//! `disk` is the seam to the file system. `resolve` opens directories without following links that
+//! other users could have planted. `command` is the only module that starts child processes.
+//!
+//! A host target promises, in addition to the contract of [`setpoint_target::Target`]:
+//!
+//! - Files are replaced as a whole: readers get the old or the new one, and so does a machine after
+//!   a power loss.
+//! - Nothing is deleted that no app has claimed: a directory is deleted only when it is empty.
+//! - With a root, nothing outside of it is read, written or reached through links.
+//! - Sensitive content is never shown; digests of contents are keyed.
 
 pub mod declaration;
 pub mod disk;

@@ -1,4 +1,4 @@
-//! What a host target is given: where to look, which clock to go by, how to open secrets.
+//! Options of a host target: its root, its clock, and the reader of its sealed secrets.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,47 +10,48 @@ use setpoint_core::time::Timestamp;
 
 use crate::disk::Probe;
 
-/// Reads the clock the engine goes by.
+/// Returns the current time of the engine's clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Takes what is worth a line in the log.
+/// Receives messages for the log.
 pub type Complaint = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Opens what bundles hold sealed. Asked at the moment bytes are written, and at no other.
+/// Opens the sealed values of bundles. Called only at the moment when their bytes are written.
 pub trait Secrets: Send + Sync + fmt::Debug {
-    /// `None`: nothing is sealed under this name for this target.
+    /// Returns `None` if no value is sealed under this name for this target.
     fn open(&self, reference: &SecretRef) -> Option<Secret<Vec<u8>>>;
 }
 
-/// How a host is held. Made with [`HostOptions::new`], then adjusted.
+/// The settings of a host target. Created with [`HostOptions::new`], then adjusted.
 #[derive(Clone)]
 pub struct HostOptions {
-    /// The folder all paths are seen from and never leave; the whole host if `None`.
+    /// The directory that all paths are relative to and never leave; `None` for the whole host.
     pub root: Option<PathBuf>,
-    /// A folder of Setpoint's own, for the generated id of a machine that has none.
+    /// A directory of Setpoint, for the generated ID of a machine that has none.
     pub data: PathBuf,
-    /// What Setpoint itself runs from: no app changes it. The data folder, if nothing is added.
+    /// The files and directories that Setpoint itself needs: no app may change them. Default: the
+    /// data directory.
     pub own: Vec<PathBuf>,
-    /// Where the machine says what it is.
+    /// The path of the machine ID.
     pub machine_id: PathBuf,
     pub clock: Clock,
-    /// The installation's key: contents are compared and shown by digests made with it.
+    /// The key of the installation. Contents are compared and shown by digests made with it.
     pub digest_key: DigestKey,
     pub secrets: Option<Arc<dyn Secrets>>,
-    /// Believe that a file whose inode, size, mode, owner and times are as they were holds what it
-    /// held, as git does. A look is several times faster; whoever can set a file's time of change
-    /// unseen (a restored block device) is not noticed.
+    /// Trusts `stat`, as git does: a file whose inode, size, mode, owner and times are unchanged is
+    /// assumed to have the same content. Observing is several times faster, but a program that can
+    /// forge a file's change time (such as a restored block device) goes unnoticed.
     pub trust_stat: bool,
-    /// Whether commands are run. They are not confined to `root`, so that a target with a root
-    /// refuses them if unsaid.
+    /// Allows commands. They are not confined to `root`, so a target with a root refuses them by
+    /// default.
     pub run_commands: bool,
-    /// No other process changes the machine in the name of this installation (its data folder is
-    /// locked): an effect that is not under way here is over, and what became of it can be told at
-    /// once.
+    /// No other process changes the machine for this installation, because its data directory is
+    /// locked. An effect that is not under way in this process has therefore ended, and can be
+    /// settled at once.
     pub alone: bool,
-    /// Takes what people should know about how this target is held.
+    /// Receives messages for people about how well this target can be managed.
     pub complaint: Option<Complaint>,
-    /// Sees every call to the disk.
+    /// Is called before every call to the disk.
     pub probe: Option<Arc<dyn Probe>>,
 }
 

@@ -1,24 +1,24 @@
-//! What Setpoint itself runs from on a host: nothing there is declared by any app, whatever links
-//! lead to it.
+//! The files and directories that Setpoint itself needs on a host. No app may declare them,
+//! directly or through links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files and folders of Setpoint's own, seen from the root of a target.
+/// Files and directories of Setpoint itself, relative to the root of a target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnPlaces(Vec<String>);
 
 impl OwnPlaces {
-    /// Those of the places that are below the root.
+    /// Returns the places below the root.
     pub(crate) fn seen_from(root: Option<&Path>, places: &[PathBuf]) -> Self {
-        // What cannot be found under its real name is known by the name it was given.
+        // A place whose real path cannot be resolved is compared by its given path.
         let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let root = real(root.unwrap_or(Path::new("/")));
         let below = |place: &PathBuf| Some(format!("/{}", real(place).strip_prefix(&root).ok()?.to_str()?));
         Self(places.iter().filter_map(below).collect())
     }
 
-    /// Whether a path without links is one of them, or in one.
+    /// Reports whether a path without links is one of these places or is inside of one.
     pub(crate) fn hold(&self, path: &str) -> bool {
         let within = |place: &String| path.strip_prefix(place.trim_end_matches('/'));
         self.0.iter().filter_map(within).any(|rest| rest.is_empty() || rest.starts_with('/'))

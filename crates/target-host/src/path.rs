@@ -1,21 +1,21 @@
-//! Paths on the host: absolute, normalised, and the key of what stands there.
+//! Paths on the host: absolute, normalised, and usable as keys.
 //!
-//! A path is text of the declaration, seen from the target's root: `/etc/motd` of a target with
-//! `root: /srv/image` is `/srv/image/etc/motd` on disk. Files, folders and links share one class of
-//! keys, because one path has one owner.
+//! A path is written in the declaration, relative to the target's root: `/etc/motd` of a target
+//! with `root: /srv/image` is `/srv/image/etc/motd` on disk. Files, directories and links share one
+//! class of keys, because one path has one owner.
 
 use std::fmt;
 use std::sync::Arc;
 
 use setpoint_core::key::Key;
 
-/// The class of keys of everything that stands at a path.
+/// The class of the keys of files, directories and links.
 pub const FILE_CLASS: &str = "file";
 
-/// Longer names cannot stand in a folder of any common file system.
+/// The longest name that common file systems allow.
 const LONGEST_NAME: usize = 255;
 
-/// What is wrong with a path, and what would be right.
+/// A problem of a path, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct BadPath {
@@ -54,7 +54,7 @@ impl HostPath {
         }
     }
 
-    /// The path a key of this class stands for.
+    /// Returns the path of a key of this class.
     pub(crate) fn of(key: &Key) -> Option<Self> {
         let is_path = key.class() == FILE_CLASS && key.namespace().is_empty();
         is_path.then(|| Self::new(key.name()).ok()).flatten().filter(|path| path.key == *key)
@@ -68,7 +68,7 @@ impl HostPath {
         &self.key
     }
 
-    /// The folder it stands in; `/` is the target's root.
+    /// Returns the parent directory; `/` is the target's root.
     pub(crate) fn folder(&self) -> &str {
         match self.text.rfind('/') {
             Some(0) | None => "/",
@@ -76,7 +76,7 @@ impl HostPath {
         }
     }
 
-    /// Its name in that folder.
+    /// Returns the name in that directory.
     pub(crate) fn name(&self) -> &str {
         self.text.rsplit('/').next().unwrap_or_default()
     }
@@ -94,21 +94,21 @@ impl fmt::Debug for HostPath {
     }
 }
 
-/// The folders above a normalised path, the outermost first, without the root: `/a/b/c` has `/a`
-/// and `/a/b`.
+/// Returns the parent directories of a normalised path, the outermost first, without the root:
+/// `/a/b/c` has `/a` and `/a/b`.
 pub(crate) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').skip(1).map(|(end, _)| &path[..end])
 }
 
-/// A name within a folder, as a path.
+/// Appends a name to a directory.
 pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder == "/" { format!("/{name}") } else { format!("{folder}/{name}") }
 }
 
-/// What must be in place before what stands under this key, whether or not anybody declares it: the
-/// folders above it. Whoever renders puts those that are declared into
-/// [`Resource::after`](setpoint_core::resource::Resource::after), so that a folder comes before
-/// what is in it and goes after it.
+/// Returns the keys that must be in place before this key, whether declared or not: those of its
+/// parent directories. The renderer adds the declared ones to
+/// [`Resource::after`](setpoint_core::resource::Resource::after), so that a directory is created
+/// before its content and deleted after it.
 pub fn implied_dependencies(key: &Key) -> Vec<Key> {
     let path = HostPath::of(key);
     let above =

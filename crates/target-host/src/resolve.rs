@@ -1,11 +1,11 @@
-//! From a path to an open folder, without ever leaving the root and without following a link that
-//! somebody else may bend.
+//! Opens directories by path without leaving the root and without following links that other users
+//! control.
 //!
-//! The quick way is one `openat2` that follows no link at all. Where there is a link (`/var/run`,
-//! `/lib`), or where the kernel does not let us use `openat2`, the path is walked name by name,
-//! each step from the folder opened before it: a link counts from the root, `..` stops there, and
-//! only links of root or of ourselves are followed. Whoever can plant a link in a folder of theirs
-//! could otherwise have us write where only we may.
+//! The fast way is one `openat2` that follows no links at all. If the path contains a link
+//! (`/var/run`, `/lib`), or if the kernel does not permit `openat2`, the path is walked name by
+//! name, each from the directory opened before it. Absolute links start at the root, `..` stops
+//! there, and only links owned by root or by the agent's user are followed. Otherwise a user could
+//! plant a link in a directory of theirs and have Setpoint write where only Setpoint may.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -24,31 +24,32 @@ use crate::path::join;
 /// The kernel's own limit.
 const MOST_LINKS: usize = 40;
 
-/// How many folders one call keeps open. Keys come sorted, so the next one is nearly always in one
-/// of the last folders.
+/// The number of directories that one call keeps open. Keys come sorted, so the next one is nearly
+/// always in one of the last directories.
 const KEPT_OPEN: usize = 32;
 
-/// Why a folder could not be opened.
+/// The reason why a directory could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unresolved {
-    #[error("the folder {folder} is not there: declare it as a Directory, or make it")]
+    #[error("the directory {folder} does not exist: declare it as a Directory, or create it")]
     Missing { folder: String },
-    #[error("{folder} is not a folder: remove what stands there, or correct the path")]
+    #[error("{folder} is not a directory: remove it, or correct the path")]
     NotAFolder { folder: String },
-    #[error("{link} is a link that leads nowhere: mend or remove it")]
+    #[error("{link} is a link to a path that does not exist: correct or remove it")]
     Dangling { link: String },
-    #[error("the links at {folder} lead in a circle: mend or remove them")]
+    #[error("the links at {folder} form a loop: correct or remove them")]
     Circle { folder: String },
-    #[error("{link} is a link of user {owner}, who could lead us anywhere with it: declare the path it leads to")]
+    #[error("{link} is a link of user {owner}, who could point it anywhere: declare the path it points to")]
     StrangersLink { link: String, owner: u32 },
-    #[error("the folder {folder} may not be opened: give the agent the right to, or run it as root")]
+    #[error("cannot open the directory {folder}: permission denied; give the agent the permission, or run it as root")]
     Denied { folder: String },
-    #[error("the folder {folder} could not be opened: {errno}")]
+    #[error("cannot open the directory {folder}: {errno}")]
     Failed { folder: String, errno: Errno },
 }
 
 impl Unresolved {
-    /// What it means for a look. A folder that is not there is no error: nothing stands in it.
+    /// Returns the reason for an observation to be unknown. `None` if the directory does not exist:
+    /// its entries are then known to be absent.
     pub(crate) fn blindness(self) -> Option<UnknownReason> {
         let detail = self.to_string();
         match self {
@@ -62,17 +63,17 @@ impl Unresolved {
     }
 }
 
-/// What folders are opened for.
+/// The purpose of opening a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To look at what is in them.
+    /// To read its entries.
     Look,
-    /// To change what is in them and make that durable, for which the folder itself must be
-    /// readable.
+    /// To change its entries and make that durable, which requires read permission on the directory
+    /// itself.
     Change,
 }
 
-/// The folder all paths are seen from.
+/// The directory that all paths are relative to.
 #[derive(Debug)]
 pub(crate) struct Root {
     fd: OwnedFd,
@@ -88,7 +89,7 @@ impl Root {
         &self.fd
     }
 
-    /// Opens a folder by its normalised path.
+    /// Opens a directory by its normalised path.
     pub(crate) fn folder(&self, path: &str, purpose: Purpose) -> Result<Folder, Unresolved> {
         let relative = match path.trim_start_matches('/') {
             "" => ".",
@@ -130,16 +131,16 @@ fn unresolved(path: &str, errno: Errno) -> Unresolved {
     }
 }
 
-/// The names in a path that mean something.
+/// Returns the names in a path, without empty ones and `.`.
 fn names(path: &OsStr) -> impl DoubleEndedIterator<Item = OsString> {
     let parts = path.as_bytes().split(|byte| *byte == b'/');
     parts.filter(|part| !part.is_empty() && *part != b".").map(|part| OsStr::from_bytes(part).to_owned())
 }
 
-/// A name still to be gone through.
+/// A name that has not been resolved yet.
 struct Ahead {
     name: OsString,
-    /// It is from the text of a link, and not from the path itself.
+    /// It comes from the target of a link, and not from the path itself.
     linked: bool,
 }
 
@@ -147,10 +148,10 @@ fn declared(name: OsString) -> Ahead {
     Ahead { name, linked: false }
 }
 
-/// On the way through a path.
+/// The state of walking a path.
 struct Walk<'r> {
     root: &'r Root,
-    /// The folders we are in, the innermost last.
+    /// The directories entered so far, the innermost last.
     inside: Vec<(OsString, OwnedFd)>,
     ahead: VecDeque<Ahead>,
     links: usize,
@@ -161,12 +162,12 @@ impl Walk<'_> {
         self.inside.last().map_or(&self.root.fd, |(_, fd)| fd)
     }
 
-    /// The path of the present folder.
+    /// Returns the path of the current directory.
     fn folder(&self) -> String {
         self.inside.iter().fold("/".to_owned(), |path, (name, _)| join(&path, &name.to_string_lossy()))
     }
 
-    /// How a name in the present folder is shown.
+    /// Formats a name in the current directory as a path.
     fn shown(&self, name: &OsStr) -> String {
         join(&self.folder(), &name.to_string_lossy())
     }
@@ -212,7 +213,7 @@ impl Walk<'_> {
     }
 }
 
-/// The folders opened during one call.
+/// The directories opened during one call.
 #[derive(Debug)]
 pub(crate) struct Folders<'r> {
     root: &'r Root,
@@ -236,10 +237,10 @@ impl<'r> Folders<'r> {
     }
 }
 
-/// Whether we may make and remove names in a folder.
+/// Reports whether the agent may create and remove names in a directory.
 pub(crate) fn is_writable(folder: &Folder) -> Result<bool, Errno> {
     use rustix::fs::Access;
-    // By the path of the open folder itself: `.` needs the right to search it, as writing does.
+    // `.` in the open directory itself: checking it needs search permission there, as writing does.
     match rustix::fs::accessat(folder.fd(), ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
         Ok(()) => Ok(true),
         Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),

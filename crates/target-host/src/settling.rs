@@ -1,12 +1,13 @@
-//! Settling: how an intent nobody answered for ended, found out by looking.
+//! Settling: observes how an intent ended whose outcome was never received.
 //!
-//! What a create made carries the mark of its intent. An update is done when what it was to make
-//! stands there, whoever put it there. Where someone has written since, both are superseded:
-//! writing a whole file again is safe, so that the engine decides again from what is there. A
-//! delete is done when nothing stands there; where something else does, only the incarnation tells
-//! whether the old one is gone, and an editor that saves by replacing looks the same as a delete
-//! and a create: then a person has to look, since deleting again could delete what someone else
-//! made.
+//! - A created object carries the mark of its intent.
+//! - An update is done when the declared state is in place, no matter who wrote it.
+//! - A create or an update that someone has overwritten since is superseded: writing a whole file
+//!   again is safe, so the engine decides again from the current state.
+//! - A delete is done when the path is empty. If something is there, only the incarnation shows
+//!   whether the old file is gone, and an editor that saves by replacing leaves the same traces as
+//!   a delete followed by a create. A person has to decide then, since another delete could remove
+//!   the work of another program.
 
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ impl Host {
         }
     }
 
-    /// Whether the effect can still come. That of a process that is gone cannot; a command it had
-    /// started can, for a while.
+    /// Reports whether the effect can still happen. The effects of a process that has ended cannot,
+    /// but a command it had started may run on for a while.
     fn may_land(&self, intent: &Intent) -> bool {
         let outlives = intent.key.class() == COMMAND_CLASS;
         let over = self.alone && !outlives && !self.under_way.holds(intent.id);
@@ -63,20 +64,20 @@ impl Host {
         })
     }
 
-    /// What the intent left beside its place can no longer be put there.
+    /// Removes the temporary file of the intent, which can no longer be moved into place.
     fn sweep_after(&self, root: &Root, path: &HostPath, intent: &Intent) {
         if let Ok(folder) = root.folder(path.folder(), Purpose::Look) {
-            // Mostly nothing was left. What cannot be removed stays until a process that may first
-            // works in the folder.
+            // Mostly there is none. One that cannot be removed stays until a process with the
+            // permission first changes something in the directory.
             let _ = self.disk.remove(&folder, &temporary_name(intent.id));
         }
     }
 
-    /// The state a command was to bring about is there or it is not, whoever brought it about.
+    /// Settles a command by its check, no matter who established the state.
     fn end_of_command(&self, intent: &Intent, known: Option<&Known>) -> Result<Settlement, String> {
         match (intent.verb, known) {
             (Verb::Delete, _) => Ok(Settlement::Done { live: None }),
-            (_, None) => Err(format!("intent {} does not say what it was to do", intent.id)),
+            (_, None) => Err(format!("intent {} does not record what it was to do", intent.id)),
             (_, known) => match self.look_at_command(known).map_err(|reason| reason.to_string())? {
                 Presence::Present(live) => Ok(Settlement::Done { live: Some(live) }),
                 Presence::Absent => Ok(Settlement::NotDone),
@@ -89,7 +90,7 @@ fn end_of_create(intent: &Intent, seen: Option<Seen>) -> Settlement {
     match seen {
         None => Settlement::NotDone,
         Some(seen) if seen.stamp.modified.1 == mark_of(intent.id) => Settlement::Done { live: Some(seen.live) },
-        Some(_) => superseded(format!("{} is there, and nothing on it says that we made it", intent.key)),
+        Some(_) => superseded(format!("{} exists, and nothing on it shows that Setpoint created it", intent.key)),
     }
 }
 
@@ -100,7 +101,7 @@ fn end_of_update(intent: &Intent, seen: Option<Seen>, known: Option<&Known>) -> 
         None => Settlement::NotDone,
         Some(seen) if expect.version.as_ref() == Some(&seen.live.version) => Settlement::NotDone,
         Some(seen) if is_as_declared(&seen) => Settlement::Done { live: Some(seen.live) },
-        Some(_) => superseded(format!("{} was written since, and nothing on it says by whom", intent.key)),
+        Some(_) => superseded(format!("{} was written since, and nothing on it shows by whom", intent.key)),
     }
 }
 
@@ -112,7 +113,7 @@ fn end_of_delete(intent: &Intent, seen: Option<&Seen>) -> Settlement {
     }
     match &expect.version {
         Some(version) if is_same_incarnation(&seen.stamp, version) => Settlement::NotDone,
-        _ => unknown(format!("{} was replaced: perhaps after it was deleted, perhaps instead", intent.key)),
+        _ => unknown(format!("{} was replaced, and it is unknown whether it had been deleted before", intent.key)),
     }
 }
 
@@ -125,5 +126,5 @@ fn unknown(detail: String) -> Settlement {
 }
 
 fn nameless(intent: &Intent) -> String {
-    format!("intent {} does not say which object it was to {}", intent.id, intent.verb)
+    format!("intent {} does not record which object it was to {}", intent.id, intent.verb)
 }

@@ -1,9 +1,10 @@
-//! What the file system says of a thing without opening it, and the UID and version made of it.
+//! The metadata that the file system returns without opening a file, and the UID and version
+//! derived from it.
 //!
-//! On a host, ownership is of the *path*: editors save by putting a new file in the old one's
-//! place, and that must not make it a stranger's. So the UID is only what type of thing stands at
-//! the path. The version holds the rest: a step that was decided on another inode, content, mode,
-//! owner or time of change is refused.
+//! On a host, ownership belongs to the *path*: editors save by replacing a file with a new one, and
+//! the app must still own it. So the UID is only the type of the file at the path. The version
+//! covers the rest: a step that was decided on another inode, content, mode, owner or change time
+//! is refused.
 
 use std::os::fd::AsFd;
 
@@ -12,13 +13,13 @@ use rustix::io::Errno;
 use setpoint_core::digest::{Digest, DigestKey};
 use setpoint_core::name::{LiveVersion, Uid};
 
-/// What type of thing stands at a path.
+/// The type of the file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     File,
     Directory,
     Symlink,
-    /// A device, a pipe or a socket: nothing that can be declared.
+    /// A device, a pipe or a socket: none of them can be declared.
     Other,
 }
 
@@ -33,7 +34,7 @@ impl Type {
         Uid::new(text).expect("a short ASCII text")
     }
 
-    /// The kind of document it is, where there is one.
+    /// Returns the kind of document that declares this type, if there is one.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::File => "File",
@@ -63,7 +64,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Of the name itself, never of what a link there points to.
+    /// Reads the metadata of the name itself, never of the target of a link.
     pub(crate) fn at(folder: impl AsFd, name: &str) -> Result<Self, Errno> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
         statx(folder, name, flags, wanted()).map(|stat| Self::from(&stat))
@@ -73,15 +74,15 @@ impl Stamp {
         statx(file, "", AtFlags::EMPTY_PATH, wanted()).map(|stat| Self::from(&stat))
     }
 
-    /// Tells this thing from one that stood, or will stand, under the same name.
+    /// Identifies this file among all that were or will be at the same path.
     pub(crate) fn incarnation(&self) -> String {
         format!("{:x}.{:x}.{:x}", self.inode, self.born.0, self.born.1)
     }
 
-    /// The version of the thing with this content.
+    /// Returns the version of the file with this content.
     ///
-    /// What is put into a folder changes the times of the folder, and is not a change of what was
-    /// declared of it.
+    /// The times of a directory are left out: they change with its entries, and entries are not
+    /// part of its declaration.
     pub(crate) fn version(&self, content: &str) -> LiveVersion {
         let times = if self.of == Type::Directory { (0, 0) } else { self.changed };
         let text = format!("{content}\n{:o} {} {} {} {}", self.mode, self.owner, self.group, times.0, times.1);
@@ -89,24 +90,24 @@ impl Stamp {
         LiveVersion::new(&version).expect("hex digits are a version")
     }
 
-    /// Whether it is still the thing it was, untouched but perhaps renamed: a new name changes the
-    /// time of change.
+    /// Reports whether this is still the same file, unchanged except for its name: renaming it
+    /// updates its change time.
     pub(crate) fn is_untouched_since(&self, earlier: &Self) -> bool {
         Self { changed: earlier.changed, ..*self } == *earlier
     }
 }
 
-/// Whether a version is of the same incarnation as this thing.
+/// Reports whether a version is of the same incarnation as this file.
 pub(crate) fn is_same_incarnation(stamp: &Stamp, version: &LiveVersion) -> bool {
     version.as_str().split('-').next() == Some(stamp.incarnation().as_str())
 }
 
-/// Contents above this size are told apart by their size and times only: hashing them on every look
-/// would keep the disk busy.
+/// Larger contents are compared by size and times only: hashing them on every observation would
+/// keep the disk busy.
 pub(crate) const LARGE: u64 = 16 << 20;
 
-/// How a content enters a version: keyed, because versions are recorded and shown, and a plain hash
-/// of a short secret tells it to whoever can guess.
+/// Returns the form of a content that goes into a version. It is keyed, because versions are
+/// recorded and shown, and a plain hash would reveal a short secret to anyone who guesses it.
 pub(crate) fn content_text(key: &DigestKey, bytes: &[u8]) -> String {
     match u64::try_from(bytes.len()) {
         Ok(size) if size <= LARGE => key.digest(bytes).to_string(),

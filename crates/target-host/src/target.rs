@@ -1,4 +1,4 @@
-//! The host behind the [`Target`] trait. What touches the disk runs on the runtime's threads for
+//! Implements the [`Target`] trait for the host. Calls to the disk run on the runtime's threads for
 //! blocking work.
 
 use std::io;
@@ -32,35 +32,37 @@ use crate::resolve::{Folders, Purpose};
 use crate::stamp::Stamp;
 use crate::watch::{POLL_INTERVAL, Watching};
 
-/// This machine, or a folder of it, as a system under management. Calls must be made within a tokio
-/// runtime with I/O.
+/// This machine, or a directory of it, as a system under management. Calls must be made within a
+/// tokio runtime with I/O.
 #[derive(Clone, Debug)]
 pub struct HostTarget(Arc<Host>);
 
 impl HostTarget {
-    /// Asks the machine what it is; from then on, another machine or another root folder is
-    /// refused.
+    /// Reads the identity of the machine. From then on, another machine or another root directory
+    /// is refused.
     pub fn open(options: HostOptions) -> Result<Self, NoIdentity> {
         Host::open(options).map(|host| Self(Arc::new(host)))
     }
 
-    /// How far changes are hinted at. A gap is nothing lost: what is not watched is polled.
+    /// Returns how much of the target is watched. No change is lost in a gap: unwatched paths are
+    /// polled.
     pub fn watching(&self) -> Watching {
         self.0.watch.watching()
     }
 
-    /// Runs a call where it may block; `None` where it panicked, of which the runtime has told.
+    /// Runs a call that may block. Returns `None` if it panicked, which the runtime has logged.
     #[expect(clippy::disallowed_methods, reason = "the door: calls of a host block, one for each that is waited for")]
     fn blocking<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Host) -> T + Send + 'static,
     ) -> Answer<'static, Option<T>> {
         let host = Arc::clone(&self.0);
-        // Nothing happens before it is waited for: an effect nobody asks about has not left.
+        // Nothing happens before it is polled: an effect whose future is never polled has not
+        // started.
         Box::pin(async move { spawn_blocking(move || call(&host)).await.ok() })
     }
 
-    /// The next thing to hint at.
+    /// Returns the next hint.
     async fn next_hint(&self) -> Hint {
         loop {
             if !self.0.watch.is_overdue(self.0.now())
@@ -75,7 +77,7 @@ impl HostTarget {
     }
 
     /// Waits for an event; `None` when it is time to poll.
-    #[expect(clippy::disallowed_methods, reason = "the door: a target waits for what may never be told")]
+    #[expect(clippy::disallowed_methods, reason = "the door: a target waits for events that may never come")]
     async fn next_event(&self) -> Option<Hint> {
         let watch = &self.0.watch;
         if let Some(events) = watch.events() {
@@ -94,8 +96,8 @@ impl HostTarget {
         None
     }
 
-    /// The next hint of the events; `None` when paths that are not watched are to be polled. A look
-    /// may meet such a path at any time.
+    /// Returns the next hint of the events; `None` when unwatched paths are to be polled. An
+    /// observation may add such a path at any time.
     async fn read_until_poll(&self, ready: &AsyncFd<OwnedFd>) -> io::Result<Option<Hint>> {
         loop {
             match timeout(POLL_INTERVAL, self.read_events(ready)).await {
@@ -109,7 +111,8 @@ impl HostTarget {
     async fn read_events(&self, ready: &AsyncFd<OwnedFd>) -> io::Result<Hint> {
         loop {
             let mut guard = ready.readable().await?;
-            // A change between the read and the clearing would be waited for in vain: clear first.
+            // Cleared before the read: a change between a read and a later clearing would never be
+            // noticed.
             guard.clear_ready();
             if let Some(hint) = self.0.watch.take(|path| self.0.inode_at(path)) {
                 return Ok(hint);
@@ -117,15 +120,16 @@ impl HostTarget {
         }
     }
 
-    /// Whether something is declared where Setpoint itself runs from, as far as its path tells.
+    /// Reports whether a resource is declared at a path of Setpoint itself. Only the declared path
+    /// is compared.
     pub fn is_own(&self, declared: &HostResource) -> bool {
         declared.path().is_some_and(|path| self.0.own.hold(path.as_str()))
     }
 }
 
 impl Host {
-    /// Looks at what cannot be watched, and requests an instance where there is none: with a new
-    /// one everything is looked at again, and watched from then on.
+    /// Polls unwatched paths, and requests an inotify instance if there is none. With a new one,
+    /// everything is observed again, and watched from then on.
     fn poll(&self) -> Option<Hint> {
         self.watch.begin_poll(self.now());
         if self.watch.begin(&self.disk) {
@@ -142,7 +146,7 @@ impl Host {
         })
     }
 
-    /// What stands at a path now: an inode or nothing.
+    /// Returns the inode at a path, if it exists.
     fn inode_at(&self, path: &str) -> Result<Option<u64>, Errno> {
         let path = HostPath::new(path).map_err(|_| Errno::INVAL)?;
         let root = self.visit().map_err(|_| Errno::IO)?;
@@ -170,8 +174,7 @@ fn wait_for(events: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(events, Interest::READABLE) }?)
 }
 
-const PANICKED: &str =
-    "the call ended in a panic, which is a mistake in Setpoint: please report what the log says of it";
+const PANICKED: &str = "the call panicked, which is a bug in Setpoint: please report it with the log";
 
 fn panicked() -> Refusal {
     Refusal { class: RefusalClass::Unavailable, detail: PANICKED.to_owned(), retry_after: None }

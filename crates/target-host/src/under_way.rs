@@ -1,4 +1,4 @@
-//! What this process has under way: an effect that was begun and has not ended may still land.
+//! Tracks the effects that this process has begun and not ended, since they may still land.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use setpoint_core::intent::IntentId;
 use setpoint_target::Work;
 
-/// Intents whose effects were begun here and have not ended.
+/// Intents whose effects this process has begun and not ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnderWay(Arc<Mutex<BTreeSet<IntentId>>>);
 
 impl UnderWay {
-    /// Begins the effects. They end with the answer.
+    /// Begins the effects. They end when the returned value is dropped.
     pub(crate) fn begin(&self, work: &[Work]) -> Begun {
         let intents: Vec<_> = work.iter().map(|work| work.intent).collect();
         self.intents().extend(&intents);
@@ -27,7 +27,7 @@ impl UnderWay {
     }
 }
 
-/// Effects that were begun; dropped when they have ended, well or not.
+/// Effects that have begun. Dropped when they end, whether they succeeded or failed.
 #[derive(Debug)]
 pub(crate) struct Begun {
     under_way: UnderWay,

@@ -1,12 +1,12 @@
-//! Watching the folders of what was looked at, so that a change is hinted at within milliseconds.
+//! Watches the directories of observed paths, so that changes are hinted at within milliseconds.
 //!
-//! A path is watched through its folder and through every folder above it, up to the root: one that
-//! is moved away or put back tells of everything below it. A hint only says where to look again.
-//! Our own writes are not hinted at while what they put there is what stands there; anything else
-//! that happens to a path is, even in the midst of them.
+//! A path is watched through its directory and all directories above it, up to the root: if one of
+//! them is moved away or back, all paths below it are hinted at. A hint only names the paths to
+//! observe again. Writes of Setpoint are not hinted at as long as the written file is still in
+//! place. Any other change of the path is, even during these writes.
 //!
-//! Where the kernel has no instance or no watch left, the paths are polled instead, and the target
-//! is degraded until it has.
+//! If the kernel has no instance or no watch left, the paths are polled instead, and the target is
+//! degraded until it has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
@@ -28,15 +28,15 @@ use crate::path::{HostPath, folders_above, join};
 use crate::resolve::{Purpose, Root};
 use crate::stamp::Stamp;
 
-/// How far the watch reaches.
+/// The extent of the watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watching {
     pub folders: usize,
-    /// Why some folders are not watched: changes there are found by polling.
+    /// The reason why some directories are not watched. Changes there are found by polling.
     pub gap: Option<String>,
 }
 
-/// How often paths are polled while they cannot be watched.
+/// The interval at which unwatched paths are polled.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(crate) struct Watch {
@@ -47,25 +47,25 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Every path that was looked at.
+    /// Every observed path.
     paths: BTreeMap<String, Key>,
     folders: BTreeMap<String, Watched>,
-    /// The folders behind a watch: two paths may lead to one.
+    /// The directories of each watch: two paths may lead to one.
     behind: BTreeMap<i32, BTreeSet<String>>,
-    /// What our last write left at a path: an inode, or nothing.
+    /// The inode that the last write of Setpoint left at a path, or nothing.
     own: BTreeMap<String, Option<u64>>,
-    /// Why nothing can be watched.
+    /// The reason why nothing can be watched.
     blind: Option<String>,
-    /// Folders for which the kernel had no watch left.
+    /// Directories for which the kernel had no watch left.
     unwatched: BTreeMap<String, Errno>,
-    /// What was at each path when it was last polled.
+    /// The metadata of each path when it was last polled.
     polled: BTreeMap<String, Result<Option<Stamp>, Errno>>,
     polled_at: Timestamp,
     /// A gap was reported.
     reported: bool,
 }
 
-/// A folder as it was when the watch on it began.
+/// A directory as it was when its watch began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Watched {
     watch: i32,
@@ -86,7 +86,7 @@ impl Watch {
         watch
     }
 
-    /// Requests an instance where there is none; `true` when there is one since this very call.
+    /// Requests an instance if there is none. Returns whether this call created one.
     pub(crate) fn begin(&self, disk: &Disk) -> bool {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         if events.is_some() {
@@ -108,14 +108,15 @@ impl Watch {
         self.events().is_some()
     }
 
-    /// What becomes readable when something has happened; `None` where nothing can be watched.
+    /// Returns the descriptor that becomes readable with the next event; `None` if nothing can be
+    /// watched.
     pub(crate) fn events(&self) -> Option<Arc<OwnedFd>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes why events cannot be waited for; `None`: they can.
+    /// Records why events cannot be awaited; `None` if they can.
     pub(crate) fn cannot_wait(&self, error: Option<&io::Error>) {
-        self.state().blind = error.map(|error| format!("events of inotify cannot be waited for: {error}"));
+        self.state().blind = error.map(|error| format!("cannot wait for inotify events: {error}"));
         self.report();
     }
 
@@ -124,7 +125,7 @@ impl Watch {
         Watching { folders: state.folders.len(), gap: state.gap() }
     }
 
-    /// Whether paths should have been polled by now, though events keep coming.
+    /// Reports whether paths should have been polled by now, though events keep coming.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         self.is_degraded() && now.since(self.state().polled_at).as_millis() >= POLL_INTERVAL.as_secs() * 1_000
     }
@@ -133,13 +134,13 @@ impl Watch {
         self.state().polled_at = now;
     }
 
-    /// Whether some paths have to be polled.
+    /// Reports whether some paths have to be polled.
     pub(crate) fn is_degraded(&self) -> bool {
         let state = self.state();
         state.blind.is_some() || !state.unwatched.is_empty()
     }
 
-    /// Writes to the log when a gap opens and when it closes.
+    /// Logs when a gap opens and when it closes.
     pub(crate) fn report(&self) {
         let mut state = self.state();
         let gap = state.gap();
@@ -149,16 +150,16 @@ impl Watch {
         state.reported = gap.is_some();
         drop(state);
         if let Some(complaint) = &self.complaint {
-            complaint(&gap.unwrap_or_else(|| "all folders are watched again".to_owned()));
+            complaint(&gap.unwrap_or_else(|| "all directories are watched again".to_owned()));
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves at worst a folder unwatched until the next look.
+        // A panic elsewhere leaves at worst a directory unwatched until the next observation.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on, what happens to this path is hinted at.
+    /// Hints at changes of this path from now on.
     pub(crate) fn path(&self, path: &HostPath) {
         let mut state = self.state();
         if !state.paths.contains_key(path.as_str()) {
@@ -166,7 +167,7 @@ impl Watch {
         }
     }
 
-    /// Watches an open folder and those above it.
+    /// Watches an open directory and those above it.
     pub(crate) fn folder(&self, root: &Root, folder: &Folder) {
         let Some(events) = self.events() else { return };
         let mut state = self.state();
@@ -177,7 +178,7 @@ impl Watch {
         }
     }
 
-    /// Watches what there is on the way to a path whose folder cannot be opened.
+    /// Watches the existing directories on the way to a path whose directory cannot be opened.
     pub(crate) fn missing_folder(&self, root: &Root, path: &HostPath) {
         self.path(path);
         if let Some(events) = self.events() {
@@ -186,18 +187,18 @@ impl Watch {
         }
     }
 
-    /// What a write of ours is about to leave at a path. Said before it happens, so that its event
-    /// finds it.
+    /// Records the inode that a write of Setpoint is about to leave at a path. Called before the
+    /// write, so that its event finds the record.
     pub(crate) fn own_write(&self, path: &HostPath, inode: Option<u64>) {
         self.state().own.insert(path.as_str().to_owned(), inode);
     }
 
-    /// It did not happen: whatever happens there now is somebody else's doing.
+    /// Forgets a write that did not happen: later changes are those of other programs.
     pub(crate) fn no_own_write(&self, path: &HostPath) {
         self.state().own.remove(path.as_str());
     }
 
-    /// Reads everything that has happened; `None` if there was nothing to hint at.
+    /// Reads all pending events; `None` if none of them is worth a hint.
     pub(crate) fn take(&self, look: impl Fn(&str) -> Result<Option<u64>, Errno>) -> Option<Hint> {
         let events = self.events()?;
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
@@ -226,9 +227,9 @@ impl Watch {
         }
     }
 
-    /// Compares every path with what was there when it was last polled; `None` if nothing has
-    /// changed. A path that is polled for the first time counts as changed: something may have
-    /// happened since it was read.
+    /// Compares every path with its state at the last poll; `None` if nothing has changed. A path
+    /// that is polled for the first time counts as changed: something may have happened since it
+    /// was read.
     pub(crate) fn poll(&self, mut stamp: impl FnMut(&str) -> Result<Option<Stamp>, Errno>) -> Option<Hint> {
         let paths: Vec<(String, Key)> =
             self.state().paths.iter().map(|(path, key)| (path.clone(), key.clone())).collect();
@@ -244,18 +245,18 @@ impl Watch {
         (!keys.is_empty()).then_some(Hint::Changed { keys })
     }
 
-    /// Forgets what was polled: from now on, everything is watched.
+    /// Forgets the polled states, because everything is watched from now on.
     pub(crate) fn end_polling(&self) {
         self.state().polled.clear();
     }
 
-    /// Tries again to watch the folders for which there was no watch.
+    /// Tries again to watch the directories for which there was no watch.
     pub(crate) fn watch_again(&self, root: &Root) {
         let folders: Vec<String> = self.state().unwatched.keys().cloned().collect();
         for path in folders {
             match root.folder(&path, Purpose::Look) {
                 Ok(folder) => self.folder(root, &folder),
-                // What comes back there is noticed through the folder above it.
+                // If it comes back, the watch of its parent directory notices.
                 Err(_) => drop(self.state().unwatched.remove(&path)),
             }
         }
@@ -269,7 +270,7 @@ impl State {
             let (folder, errno) = self.unwatched.first_key_value()?;
             let more = match self.unwatched.len() - 1 {
                 0 => String::new(),
-                more => format!(" and {more} more folders"),
+                more => format!(" and {more} more directories"),
             };
             Some(format!("{folder}{more} cannot be watched ({errno}): raise fs.inotify.max_user_watches"))
         };
@@ -285,8 +286,8 @@ impl State {
 
     fn watch_down_to(&mut self, events: &OwnedFd, root: &Root, folder: &str) {
         for path in std::iter::once("/").chain(folders_above(folder)).chain((folder != "/").then_some(folder)) {
-            // The first that is not there, or that may not be opened, is watched through the one
-            // above it.
+            // The first directory that does not exist or cannot be opened is watched through its
+            // parent.
             let Ok(folder) = root.folder(path, Purpose::Look) else { break };
             if !self.is_watched(&folder) {
                 self.watch(events, &folder);
@@ -305,7 +306,7 @@ impl State {
             | WatchFlags::DELETE_SELF
             | WatchFlags::MOVE_SELF
             | WatchFlags::ONLYDIR;
-        // By the open folder: its path may lead elsewhere by now.
+        // By the descriptor: the path may lead elsewhere by now.
         let place = format!("/proc/self/fd/{}", folder.fd().as_raw_fd());
         match inotify::add_watch(events, place, flags) {
             Ok(watch) => {
@@ -328,7 +329,7 @@ impl State {
         }
     }
 
-    /// What one event says about the paths that were looked at.
+    /// Collects the keys of the observed paths that an event affects.
     fn note(
         &mut self,
         watch: i32,
@@ -346,7 +347,7 @@ impl State {
                         self.add_below(&path, keys);
                     }
                 }
-                // A name that is no text is nobody's we know.
+                // A name that is not UTF-8 is not an observed one.
                 Some(Err(_)) => {}
                 None => self.add_below(folder, keys),
             }
@@ -357,8 +358,8 @@ impl State {
         }
     }
 
-    /// Whether an event is of a write of ours, and what that left is what stands there. Our writes
-    /// put names in place, and so a change of what is *in* a file is never one of them.
+    /// Reports whether an event comes from a write of Setpoint whose result is still in place.
+    /// These writes only rename files, so a change *within* a file is never one of them.
     fn is_own(&mut self, path: &str, what: ReadFlags, look: &impl Fn(&str) -> Result<Option<u64>, Errno>) -> bool {
         let Some(left) = self.own.get(path) else { return false };
         let of_names = ReadFlags::MOVED_TO | ReadFlags::MOVED_FROM | ReadFlags::CREATE | ReadFlags::DELETE;

@@ -1,5 +1,5 @@
-//! Batches: an outcome for each step that says what is on the disk, whatever fails, and in an order
-//! that survives a loss of power.
+//! Batches: each step has an outcome that matches the disk, whatever fails, in an order that
+//! survives a power loss.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -77,7 +77,7 @@ async fn without_space_nothing_is_changed_and_nothing_is_left() {
     assert_eq!(scene.names("/"), BTreeSet::from(["a".to_owned(), "c".to_owned()]));
 }
 
-/// Sizes of a real, full file system; needs the right to mount one.
+/// Uses a real, full file system; needs the permission to mount one.
 #[test]
 fn a_full_disk_refuses_what_does_not_fit_and_keeps_what_was_there() {
     if !is_root() {
@@ -107,7 +107,7 @@ struct Mounted(std::path::PathBuf);
 #[expect(clippy::disallowed_methods, reason = "mounting is done by the system's own tool")]
 fn mount_small(place: &std::path::Path) -> Mounted {
     let mount = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(place).status();
-    assert!(mount.is_ok_and(|status| status.success()), "a small file system could not be mounted");
+    assert!(mount.is_ok_and(|status| status.success()), "cannot mount a small file system");
     Mounted(place.to_owned())
 }
 
@@ -166,7 +166,7 @@ async fn time_that_runs_out_in_the_midst_of_a_batch_keeps_the_rest_from_landing(
     let scene_of = |probe: &Arc<Script>| Scene::probed(probe);
     let land_by = now() + Span::millis(300);
     let probe = Script::new(move |call| {
-        // The first has landed: the clock goes on until the time of the others is over.
+        // The first has landed: wait until the time of the others is over.
         while matches!(call, Call::Remove { .. } | Call::Rename { .. }) && call_is_second(call) && now() <= land_by {
             std::hint::spin_loop();
         }
@@ -226,7 +226,7 @@ async fn a_batch_over_more_folders_than_a_process_may_open_is_carried_out() {
     assert_eq!(scene.text("/599/file").as_deref(), Some("x"));
 }
 
-/// What stands in the folder before each case, and what each step does to it.
+/// A verb; the directory before each case and the step follow from it.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Create,
@@ -234,7 +234,7 @@ enum Act {
     Delete,
 }
 
-/// Which call fails for which file.
+/// The call that fails for a file.
 #[derive(Clone, Copy, Debug)]
 enum Trouble {
     None,

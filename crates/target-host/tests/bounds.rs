@@ -1,5 +1,5 @@
-//! The bounds: nothing outside of the root is reached, no stranger's link is followed, and what the
-//! agent may not do is refused before it is tried.
+//! The bounds: nothing outside of the root is reached, links of other users are not followed, and
+//! steps that the agent has no permission for are refused before they are tried.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -18,8 +18,8 @@ async fn a_link_leads_nowhere_outside_of_the_root() {
     let outside = scene.root().with_extension("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("x"), "outside").unwrap();
-    // Up and out; out by an absolute path; both mean something else, or nothing, inside of the
-    // root.
+    // Up and out of the root, and out by an absolute path. Inside of the root, both mean another
+    // path or none.
     symlink("../root.outside", scene.at("/up")).unwrap();
     symlink(&outside, scene.at("/absolute")).unwrap();
     for path in ["/up/x", "/absolute/x"] {
@@ -80,7 +80,7 @@ async fn a_link_planted_while_we_write_changes_nothing_about_where_we_write() {
     let scene = Scene::within(folder, |options| options.probe = Some(probe));
     fs::create_dir(scene.at("/conf")).unwrap();
     let outcome = scene.create(&file("/conf/it", "x")).await;
-    // It was written into the folder that was opened, which has another name by now.
+    // It was written into the directory that was opened, which has been renamed since.
     assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
     assert_eq!(fs::read_dir(outside).unwrap().count(), 0);
     assert_eq!(scene.text("/moved/it").as_deref(), Some("x"));
@@ -114,7 +114,7 @@ async fn a_preview_refuses_what_is_invalid_or_stands_in_the_way() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_agent_without_rights_may_not_do_is_refused_by_the_preview_and_by_the_step() {
     if is_root() {
-        return; // Root may do everything: `unprivileged` runs this as nobody.
+        return; // Root has all permissions: `unprivileged` runs this without them.
     }
     let scene = Scene::new();
     fs::create_dir(scene.at("/closed")).unwrap();

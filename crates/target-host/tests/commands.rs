@@ -1,5 +1,5 @@
-//! Commands: what their checks say, what they are given, what is shown of what they print, and when
-//! they are ended.
+//! Commands: the results of their checks, their environment, the output that is shown, and their
+//! time limits.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn scene() -> Scene {
     Scene::with(|options| options.run_commands = true)
 }
 
-/// A check that looks for a file, and an apply that makes it.
+/// A check that tests for a file, and an apply that creates it.
 fn marker(scene: &Scene) -> Resource {
     let place = scene.at("/marker");
     let check = format!("test -e {} && exit 100; exit 101", place.display());
@@ -131,14 +131,15 @@ async fn what_runs_too_long_is_ended_with_everything_it_started() {
     let started = now();
     let outcome = scene.create(&slow).await;
     assert!(refusal(&outcome).detail.contains("ran out of time"), "{outcome:?}");
-    assert_eq!(refusal(&outcome).class, RefusalClass::Unready, "it says nothing about the host");
+    assert_eq!(refusal(&outcome).class, RefusalClass::Unready, "it does not concern the host");
     assert!(now().since(started) < Span::seconds(20));
     let land_by = now() + Span::millis(200);
     let unlimited = command("exit 101", "sleep 60", &[]);
     let outcome =
         scene.target.execute(vec![scene.steps.create(&unlimited)], Fence { land_by, ..fence() }).await.remove(0);
     assert!(refusal(&outcome).detail.contains("ran out of time"), "{outcome:?}");
-    // Whatever was left running would have written by the time another command has waited as long.
+    // A process that was left running would have written by the time another command has waited as
+    // long.
     let waited = command("sleep 1.2; exit 101", "exit 0", &[]);
     assert!(matches!(scene.look(&waited).await, Observed::Known { .. }));
     assert!(!place.exists());
@@ -154,13 +155,13 @@ async fn what_a_command_leaves_running_ends_with_it() {
     let failing = format!("{leave}; exit 4");
     scene.create(&command("exit 101", &failing, &[])).await;
     let left = fs::read_to_string(pids).unwrap();
-    assert_eq!(left.lines().count(), 4, "apply, check after it, the look, and the apply that fails");
+    assert_eq!(left.lines().count(), 4, "apply, check after it, the observation, and the apply that fails");
     for pid in left.lines().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()) {
         assert!(has_ended(pid), "process {pid:?} outlived its command");
     }
 }
 
-/// Whether a process ends soon.
+/// Reports whether a process ends soon.
 fn has_ended(pid: Pid) -> bool {
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return true };
     let mut fds = [PollFd::new(&process, PollFlags::IN)];

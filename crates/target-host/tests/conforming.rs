@@ -1,4 +1,4 @@
-//! The suite over files, links and folders, as root and as nobody.
+//! Runs the suite over files, links and directories, with and without root.
 
 use std::fs;
 use std::future::ready;
@@ -13,7 +13,7 @@ use setpoint_target::conformance::{Finished, Form, Subject, failures};
 
 use crate::scene::{Scene, directory, file, is_root, link, now};
 
-/// What the samples are.
+/// The kind of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sample {
     File,
@@ -85,7 +85,7 @@ impl Subject for OnDisk {
     }
 
     fn tells_own_creates(&self) -> bool {
-        // An edit takes the mark away, and then nothing tells.
+        // An edit removes the mark, and there is no other trace.
         false
     }
 
@@ -113,8 +113,7 @@ impl Subject for OnDisk {
     }
 
     fn hide<'a>(&'a self, _: &'a Key) -> Finished<'a, ()> {
-        // Root reads everything, so for root the way there is barred by a file that takes the place
-        // of the folder.
+        // Root can read everything, so for root the directory is replaced by a file.
         let root = self.scene.root();
         if is_root() && root.is_dir() {
             fs::rename(&root, root.with_extension("away")).unwrap();
@@ -135,7 +134,7 @@ impl Subject for OnDisk {
 
 impl Drop for OnDisk {
     fn drop(&mut self) {
-        // What was hidden could not be removed.
+        // Directories without permissions could not be removed.
         let _ = fs::set_permissions(self.scene.root(), fs::Permissions::from_mode(0o755));
     }
 }
@@ -158,8 +157,8 @@ async fn links_conform() {
 #[tokio::test(flavor = "multi_thread")]
 async fn folders_conform_but_for_a_write_that_changes_nothing() {
     let failures = failures_of(Sample::Folder).await;
-    // The times of a folder move with what is put into it, so they are no part of its version:
-    // setting the mode it has is not seen.
+    // The times of a directory change with its entries, so they are not part of its version:
+    // setting the mode that it already has goes unnoticed.
     let checks: Vec<_> = failures.iter().map(|(check, _)| *check).collect();
     assert_eq!(checks, ["what_was_refused_is_never_settled_as_done"], "{failures:?}");
 }

@@ -13,7 +13,7 @@ use crate::scene::{Scene, Script, file, now, options};
 
 const FILES: usize = 6;
 
-/// The place of the scene and the call to die at, for the process that does.
+/// The directory of the scene and the call to die at, for the process that is killed.
 const PLACE: &str = "SETPOINT_TEST_PLACE";
 const LAST_CALL: &str = "SETPOINT_TEST_LAST_CALL";
 
@@ -21,7 +21,7 @@ fn content(number: usize, form: &str) -> String {
     format!("{form} {number}\n").repeat(3_000)
 }
 
-/// Updates of the even files, deletes of every third odd one, creates of the others.
+/// Returns updates of the even files, deletes of every third odd one, and creates of the others.
 async fn work(scene: &Scene) -> Vec<Work> {
     let mut work = Vec::new();
     for number in 0..FILES {
@@ -42,14 +42,14 @@ fn prepare(scene: &Scene) {
     }
 }
 
-/// What the process that is killed was told by its environment: where to work, and the call it does
-/// not live to make.
-#[expect(clippy::disallowed_methods, reason = "a child process is told by its environment what to do")]
+/// Returns the parameters from the environment of the process that is killed: its directory, and
+/// the call before which it dies.
+#[expect(clippy::disallowed_methods, reason = "a child process gets its parameters from its environment")]
 fn doomed() -> Option<(String, usize)> {
     Some((std::env::var(PLACE).ok()?, std::env::var(LAST_CALL).ok()?.parse().unwrap()))
 }
 
-/// The life of the process that is killed.
+/// Runs the process that is killed.
 async fn die(place: &str, last: usize) {
     let calls = Arc::new(AtomicUsize::new(0));
     let armed = Arc::new(AtomicUsize::new(0));
@@ -82,7 +82,7 @@ fn die_at(place: &Path, call: usize) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_killed_at_any_call_leaves_whole_files_and_intents_that_can_be_settled() {
-    // The same test in another process is the one that dies.
+    // The process that dies runs this same test.
     if let Some((place, last)) = doomed() {
         return die(&place, last).await;
     }
@@ -103,7 +103,7 @@ async fn a_process_killed_at_any_call_leaves_whole_files_and_intents_that_can_be
 }
 
 async fn look_after(scene: &Scene, work: &[Work], place: &Path, call: usize) {
-    // Another process takes over: at once where it knows that it is the only one, else when nothing
+    // Another process takes over: at once if it knows that it is the only one, else when nothing
     // can land any more.
     let alone = call.is_multiple_of(2);
     let target = HostTarget::open(options(place, |options| options.alone = alone)).unwrap();

@@ -1,4 +1,4 @@
-//! What may be declared, and how mistakes are told.
+//! The declarations that a host accepts, and how mistakes are reported.
 
 use setpoint_core::value::Value;
 use setpoint_target::Target;

@@ -1,4 +1,4 @@
-//! Hints: every change by others is hinted at, soon, and none of our own.
+//! Hints: every change by other programs is hinted at soon, and no change by Setpoint.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ async fn next(scene: &Scene) -> BTreeSet<Key> {
     }
 }
 
-/// Waits until a hint has told of this path.
+/// Waits for a hint that names this path.
 async fn hinted(scene: &Scene, path: &str) {
     while !next(scene).await.contains(&key(path)) {}
 }
@@ -69,7 +69,7 @@ async fn our_own_writes_are_not_hinted_at_and_those_of_others_in_their_midst_are
     scene.write("/theirs", "z");
     let first = next(&scene).await;
     assert_eq!(first, BTreeSet::from([key("/theirs")]));
-    // What we wrote last is gone; somebody puts something there.
+    // The file that was written last is deleted; another program creates it again.
     scene.write("/ours", "theirs now");
     hinted(&scene, "/ours").await;
 }
@@ -90,7 +90,7 @@ async fn more_events_than_the_kernel_keeps_are_told_as_lost() {
     watch(&scene, &[&file("/it", "x")]).await;
     let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let most: usize = most.trim().parse().unwrap();
-    // Two files in turn, because equal events in a row are one.
+    // Two files in turn, because the kernel merges equal events in a row.
     let mut files = ["/one", "/two"].map(|path| fs::File::create(scene.at(path)).unwrap());
     for number in 0..=most {
         files[number % 2].write_all(b"x").unwrap();
@@ -127,7 +127,7 @@ async fn a_change_of_a_folders_rights_hints_at_what_is_in_it() {
     assert!(scene.target.watching().gap.is_none() && scene.target.watching().folders >= 2);
 }
 
-/// Fails with EMFILE as long as it is told to, as the kernel does when a limit is reached.
+/// Fails with EMFILE as long as the flag is set, as the kernel does when a limit is reached.
 fn exhausted(is_exhausted: &Arc<AtomicBool>, of: &'static Call) -> Arc<Script> {
     let is_exhausted = Arc::clone(is_exhausted);
     Script::new(move |call| match call == of && is_exhausted.load(Ordering::SeqCst) {
@@ -149,13 +149,13 @@ async fn without_an_inotify_instance_paths_are_polled_until_there_is_one() {
     let degraded = scene.target.degraded().expect("it is degraded");
     assert!(degraded.contains("fs.inotify.max_user_instances") && degraded.contains("polling"), "{degraded}");
     assert_eq!(*log.lock().unwrap(), [degraded]);
-    // Between the look and the first poll, something may have happened.
+    // Something may have happened between the observation and the first poll.
     hinted(&scene, "/it").await;
     scene.write("/it", "edited");
     hinted(&scene, "/it").await;
     is_exhausted.store(false, Ordering::SeqCst);
     let hint = timeout(PATIENCE, scene.target.hints()).await.expect("a hint");
-    assert_eq!(hint, Hint::Lost, "everything is looked at again, and watched from then on");
+    assert_eq!(hint, Hint::Lost, "everything is observed again, and watched from then on");
     assert_eq!(scene.target.degraded(), None);
     assert_eq!(log.lock().unwrap().len(), 2);
     watch(&scene, &[&file("/it", "x")]).await;

@@ -1,4 +1,4 @@
-//! What is seen of files as they are found on real machines, and what cannot be.
+//! Observing files as they are found on real machines, and files that cannot be observed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -20,7 +20,7 @@ fn mode(scene: &Scene, path: &str, mode: u32) {
     fs::set_permissions(scene.at(path), fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// The fields in which what is seen differs from what is declared.
+/// Returns the fields in which the observed state differs from the declared one.
 async fn differences(scene: &Scene, declared: &Resource) -> Vec<String> {
     let live = scene.live(declared).await;
     diff(&declared.body, &live.value).iter().map(ToString::to_string).collect()
@@ -87,7 +87,7 @@ async fn another_type_at_the_path_is_seen_as_what_it_is() {
         let live = scene.live(&file(path, "x")).await;
         assert_eq!(live.value.get("kind"), Some(&Value::str(kind)), "{path}");
     }
-    // A link that leads nowhere, or to itself, is still a link, and can be declared.
+    // A dangling link, or a link to itself, is still a link and can be declared.
     assert_eq!(differences(&scene, &link("/b", "/nowhere")).await, [] as [&str; 0]);
 }
 
@@ -143,7 +143,7 @@ async fn a_file_that_changes_while_it_is_read_is_read_again_and_then_given_up() 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreadable_file_is_unknown_to_an_agent_without_rights() {
     if is_root() {
-        return; // Root reads everything: `unprivileged` runs this as nobody.
+        return; // Root can read everything: `unprivileged` runs this without root.
     }
     let scene = Scene::new();
     scene.write("/secret", "x");
@@ -178,7 +178,8 @@ async fn what_the_stat_says_is_believed_only_when_asked_and_never_when_it_is_fre
         };
         (equal, probe.taken().len())
     };
-    // Too fresh to be remembered, however often; old enough; and from then on believed.
+    // Too fresh to be remembered, however often it is observed; old enough; and trusted from then
+    // on.
     assert_eq!(look(before).await, (true, 1));
     assert_eq!(look(before).await, (true, 1));
     assert_eq!(look(after).await, (true, 1));

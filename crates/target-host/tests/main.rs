@@ -1,7 +1,7 @@
-//! The host target passes the suite every target passes, and keeps its promises on real files,
-//! under real and injected faults.
+//! The host target passes the suite of all targets, and keeps its promises on real files, with real
+//! and injected faults.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails where it stands")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails right there")]
 
 mod batches;
 mod bounds;

@@ -1,4 +1,4 @@
-//! What others plant where a file is about to be written.
+//! Links and files that other users plant at a path that Setpoint is about to write.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use setpoint_target_host::disk::Call;
 
 use crate::scene::{Scene, Script, file};
 
-/// Creates a file, once something is planted at the name of its temporary file.
+/// Creates a file after something was planted at the name of its temporary file.
 async fn create_over(plant: impl Fn(&std::path::Path) + Send + Sync + 'static) -> Scene {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");

@@ -1,4 +1,4 @@
-//! A folder that is held, and the hands around it.
+//! A managed directory, and the helpers to work with it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,13 +20,13 @@ use setpoint_target_host::disk::{Call, Probe};
 use setpoint_target_host::{API_VERSION, HostOptions, HostTarget, check};
 use tempfile::TempDir;
 
-/// A machine with a folder on it.
+/// A machine with a managed directory.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) target: HostTarget,
     pub(crate) steps: Steps,
     root: PathBuf,
-    /// Removed with the scene, where it is the scene's own.
+    /// Removed with the scene, if the scene created it.
     _folder: Option<TempDir>,
 }
 
@@ -55,7 +55,7 @@ impl Scene {
         Self { _folder: Some(folder), ..scene }
     }
 
-    /// A scene in a folder that outlives it.
+    /// Creates a scene in a directory that outlives it.
     pub(crate) fn kept(folder: &Path, adjust: impl FnOnce(&mut HostOptions)) -> Self {
         let target = HostTarget::open(options(folder, adjust)).unwrap();
         let identity = now_or_never(target.identity()).unwrap();
@@ -66,7 +66,7 @@ impl Scene {
         self.root.clone()
     }
 
-    /// Where a path of the target is on this machine.
+    /// Returns the path on this machine of a path of the target.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root().join(path.trim_start_matches('/'))
     }
@@ -79,7 +79,7 @@ impl Scene {
         fs::read_to_string(self.at(path)).ok()
     }
 
-    /// The names in a folder.
+    /// Returns the names in a directory.
     pub(crate) fn names(&self, path: &str) -> BTreeSet<String> {
         let entries = fs::read_dir(self.at(path)).unwrap();
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
@@ -113,7 +113,7 @@ impl Scene {
         self.execute(vec![self.steps.create(resource)]).await.remove(0)
     }
 
-    /// Puts a resource on the host and answers it as it is seen then.
+    /// Creates a resource on the host and returns its observed state.
     pub(crate) async fn have(&self, resource: &Resource) -> Live {
         let outcome = self.create(resource).await;
         assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
@@ -121,7 +121,7 @@ impl Scene {
     }
 }
 
-/// Options for the folder `root` of a folder that also holds the machine id.
+/// Returns options for the directory `root` of a directory that also contains the machine ID.
 pub(crate) fn options(folder: &Path, adjust: impl FnOnce(&mut HostOptions)) -> HostOptions {
     let root = folder.join("root");
     fs::create_dir_all(&root).unwrap();
@@ -136,7 +136,7 @@ pub(crate) fn fence() -> Fence {
     Fence { epoch: Steps::EPOCH, leave_by: now + Span::seconds(60), land_by: now + Span::seconds(120) }
 }
 
-/// The answer of a call made outside of a runtime.
+/// Runs a call to its end from outside of a runtime.
 pub(crate) fn now_or_never<T>(answer: impl Future<Output = T>) -> T {
     match tokio::runtime::Handle::try_current() {
         Ok(handle) => tokio::task::block_in_place(|| handle.block_on(answer)),
@@ -177,7 +177,7 @@ pub(crate) fn file(path: &str, content: &str) -> Resource {
     resource("File", "file", Value::map([("path", Value::str(path)), ("content", Value::str(content))]))
 }
 
-/// A file with more fields.
+/// Returns a file with more fields.
 pub(crate) fn file_with(path: &str, content: &str, more: &[(&str, Value)]) -> Resource {
     let fields = [("path", Value::str(path)), ("content", Value::str(content))];
     resource("File", "file", Value::map(fields.into_iter().chain(more.iter().cloned())))
@@ -202,7 +202,7 @@ pub(crate) fn refusal(outcome: &Outcome) -> &Refusal {
     }
 }
 
-/// Records every call, and does or fails something at some of them.
+/// Records every call, and acts or fails at some of them.
 pub(crate) struct Script {
     pub(crate) calls: Mutex<Vec<Call>>,
     act: Box<Act>,

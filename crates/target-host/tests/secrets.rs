@@ -1,5 +1,4 @@
-//! Sealed values: opened where they are written, compared by their keyed digests, and shown
-//! nowhere.
+//! Sealed values: opened when they are written, compared by their keyed digests, and never shown.
 
 use std::sync::Arc;
 
@@ -44,7 +43,7 @@ async fn a_sealed_content_is_written_open_and_compared_closed() {
     let edited = scene.live(&declared).await;
     assert_ne!(edited.value, declared.body);
     assert!(!format!("{edited:?}").contains("stolen"));
-    // Whoever removes the declaration does not thereby show the content.
+    // Removing the declaration must not reveal the content.
     let alone =
         scene.target.observe([(declared.key.clone(), None)].into(), Asker::default(), crate::scene::now()).await;
     assert!(!format!("{alone:?}").contains("stolen"));

@@ -1,5 +1,5 @@
-//! Settling next to strangers and to effects that are under way: what may be decided again, and
-//! what may still land.
+//! Settling while other programs write or effects are under way: the intents that can be decided
+//! again, and those that may still land.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +25,7 @@ fn is_superseded(settlement: &Settlement) -> bool {
 
 type Touch = fn(&Scene);
 
-/// What people and programs do to a file between a crash and the restart.
+/// Changes of a file by people and programs between a crash and the restart.
 const TOUCHES: [(&str, Touch); 4] = [
     ("append", |scene| {
         let text = scene.text("/it").unwrap_or_default();
@@ -61,7 +61,7 @@ async fn a_file_touched_after_a_crash_is_never_left_to_a_person() {
                 settlement => !as_declared && is_superseded(settlement),
             };
             assert!(right, "{name} of a file that was written: {landed}: {settlement:?}");
-            // What is there now is enough to decide on.
+            // The current state is enough to decide on.
             let again = scene.steps.update(&new, &scene.live(&new).await);
             let outcome = scene.execute(vec![again]).await.remove(0);
             assert!(matches!(outcome, Outcome::Done { .. }), "{name}: {outcome:?}");
@@ -105,10 +105,10 @@ async fn a_delete_of_what_was_replaced_since_is_left_to_a_person() {
     let delete = scene.steps.delete(&declared.key, &seen);
     TOUCHES[3].1(&scene);
     let settlement = settle(&scene, &delete).await;
-    assert!(matches!(settlement, Settlement::Unknown { .. }), "it may be someone else's: {settlement:?}");
+    assert!(matches!(settlement, Settlement::Unknown { .. }), "it may belong to another program: {settlement:?}");
 }
 
-/// A create and an update that never left, and a command.
+/// Returns a create and an update that were never sent.
 async fn open_work(scene: &Scene) -> Vec<Work> {
     let seen = scene.have(&file("/updated", "old")).await;
     let updated = scene.steps.update(&file("/updated", "new"), &seen);
@@ -132,7 +132,7 @@ async fn what_may_still_land_is_not_settled() {
                 scene.target.settle(&intent, work.step.resource.as_deref()).await
             };
             let early = settle(now() + Span::minutes(1)).await;
-            // What a dead process wrote is over; a command that it had started may go on.
+            // The writes of a dead process have ended; a command it had started may still run.
             let is_over = alone && number < 2;
             let right = match &early {
                 Settlement::NotDone => is_over,

@@ -1,4 +1,5 @@
-//! Strangers who write while we do: what they wrote between our look and our write is never lost.
+//! Other programs that write at the same time: nothing they wrote between the observation and the
+//! write of Setpoint is lost.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +12,7 @@ use setpoint_target_host::disk::Call;
 
 use crate::scene::{Scene, Script, directory, file, file_with, refusal};
 
-/// A stranger who acts once, right before we put something in place.
+/// Another program that acts once, right before Setpoint moves a file into place.
 fn stranger(act: impl Fn() + Send + Sync + 'static) -> Arc<Script> {
     let acted = AtomicBool::new(false);
     Script::new(move |call| {

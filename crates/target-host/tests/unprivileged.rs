@@ -1,5 +1,5 @@
-//! The whole suite once more, as an agent without rights: rights are of processes, so in another
-//! one.
+//! Runs the whole suite once more as an agent without root. Permissions belong to a process, so
+//! this needs another process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,14 +13,14 @@ const NOBODY: u32 = 65534;
 #[expect(clippy::disallowed_methods, reason = "another user needs another process")]
 fn the_whole_suite_holds_for_an_agent_without_rights() {
     if !is_root() {
-        return; // This is that run, or all of it was.
+        return; // This process is that run, or the whole suite already ran without root.
     }
-    // The folder the binary is in may be closed to others.
+    // The directory of the binary may be closed to other users.
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
     let binary = folder.path().join("suite");
-    // By another process: what other tests start meanwhile would inherit a descriptor that is open
-    // for writing, and then it could not be started.
+    // Copied by another process: a process that another test starts meanwhile would inherit a
+    // descriptor that is open for writing, and then the copy could not be executed.
     let copied = std::process::Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&binary).status().unwrap();
     assert!(copied.success());
     let mut suite = std::process::Command::new(&binary);

@@ -1,4 +1,4 @@
-//! From an error of the disk to a refusal: its class, and what to do about it.
+//! Converts errors of the disk to refusals, with a class and a remedy.
 
 use rustix::io::Errno;
 use setpoint_core::observed::UnknownReason;
@@ -14,31 +14,32 @@ pub(crate) fn refused(class: RefusalClass, detail: impl Into<String>) -> Outcome
     Outcome::Refused { refusal: refusal(class, detail) }
 }
 
-/// A call that failed before anything was changed.
+/// Refuses a step after a call that failed before anything was changed.
 pub(super) fn failed(path: &str, errno: Errno) -> Refusal {
     match errno {
         Errno::NOSPC | Errno::DQUOT => {
             refusal(RefusalClass::Unavailable, format!("no space is left for {path}: free some, or raise the quota"))
         }
         Errno::ACCESS | Errno::PERM => {
-            let detail = format!("{path} may not be written: give the agent the right to, or run it as root");
+            let detail =
+                format!("cannot write {path}: permission denied; give the agent the permission, or run it as root");
             refusal(RefusalClass::Denied, detail)
         }
         Errno::ROFS => {
-            let detail = format!("{path} is on a file system that is mounted read-only: mount it for writing");
+            let detail = format!("{path} is on a file system that is mounted read-only: mount it read-write");
             refusal(RefusalClass::Denied, detail)
         }
-        Errno::EXIST => refusal(RefusalClass::Conflict, format!("{path} is already there: look again")),
-        // About this path alone.
+        Errno::EXIST => refusal(RefusalClass::Conflict, format!("{path} already exists: observe it again")),
+        // Errors of this path alone.
         Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL => {
-            refusal(RefusalClass::Unready, format!("{path} could not be written: {errno}; correct the path"))
+            refusal(RefusalClass::Unready, format!("cannot write {path}: {errno}; correct the path"))
         }
-        errno => refusal(RefusalClass::Unavailable, format!("{path} could not be written: {errno}")),
+        errno => refusal(RefusalClass::Unavailable, format!("cannot write {path}: {errno}")),
     }
 }
 
-/// A change of names that failed. Most errors say that nothing was changed; a failing disk says
-/// nothing of the kind.
+/// Returns the outcome of a rename that failed. Most errors mean that nothing was changed; those of
+/// a failing disk do not.
 pub(super) fn not_put(path: &str, errno: Errno) -> Outcome {
     match errno {
         Errno::NOSPC
@@ -58,15 +59,17 @@ pub(super) fn not_put(path: &str, errno: Errno) -> Outcome {
     }
 }
 
-/// Something was begun, and nobody knows how it ended.
+/// Returns the outcome of a call that was begun and whose result is unknown.
 pub(super) fn uncertain(path: &str, errno: Errno) -> Outcome {
-    Outcome::Unknown { detail: format!("nobody knows whether {path} was changed ({errno}): it is looked at again") }
+    Outcome::Unknown {
+        detail: format!("it is unknown whether {path} was changed ({errno}): Setpoint observes it again"),
+    }
 }
 
 pub(super) fn unresolved(error: &Unresolved) -> Refusal {
     let class = match error {
         Unresolved::Denied { .. } | Unresolved::StrangersLink { .. } => RefusalClass::Denied,
-        // The host is healthy: someone has to correct the path, or what is on the way to it.
+        // The host is healthy: a person has to correct the path, or the links on it.
         Unresolved::Missing { .. }
         | Unresolved::NotAFolder { .. }
         | Unresolved::Dangling { .. }
@@ -76,7 +79,7 @@ pub(super) fn unresolved(error: &Unresolved) -> Refusal {
     refusal(class, error.to_string())
 }
 
-/// What stands there could not be looked at, and so it is not touched.
+/// Refuses a step because its path could not be observed.
 pub(super) fn unseen(reason: &UnknownReason) -> Refusal {
     let class = match reason {
         UnknownReason::Denied { .. } => RefusalClass::Denied,

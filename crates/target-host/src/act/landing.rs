@@ -1,9 +1,10 @@
-//! Putting things in place: each checked, at that moment, to stand where the step was decided.
+//! Moves files into place, after checking that each path still has the state on which its step was
+//! decided.
 //!
-//! Nothing can be compared and replaced in one call. So what waits and what stands there *change
-//! places*: what was displaced is then looked at, and put back if it is not what was checked a
-//! moment before. A stranger's write between the check and the exchange is thereby kept, and the
-//! step refused.
+//! No single call can compare and replace. So the temporary file and the existing one are
+//! *exchanged*, the displaced file is checked, and moved back if it is not the one that was checked
+//! a moment before. So a write of another program between the check and the exchange is preserved,
+//! and the step refused.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,7 +25,7 @@ use crate::look::{Eye, Found, Showing};
 use crate::path::HostPath;
 use crate::stamp::Stamp;
 
-/// A step that has changed something in a folder.
+/// A step that has changed something in a directory.
 #[derive(Debug)]
 pub(super) struct Landed {
     pub(super) number: usize,
@@ -44,7 +45,7 @@ impl Batch<'_> {
                 if let Some(one) = &one {
                     self.discard(&one.folder, &one.name);
                 }
-                let detail = "its time to land was over before it could: decide anew";
+                let detail = "the step did not land in time: decide again";
                 self.outcomes[number] = Some(refused(RefusalClass::Fenced, detail));
                 continue;
             }
@@ -68,8 +69,8 @@ impl Batch<'_> {
             }
             Err(outcome) => {
                 self.host.watch.no_own_write(&one.path);
-                // After an uncertain exchange, what waits there may be a stranger's: it stays until
-                // the intent is settled.
+                // After an uncertain exchange, the temporary name may hold a file of another
+                // program: it stays until the intent is settled.
                 if matches!(*outcome, Outcome::Refused { .. }) {
                     self.discard(&one.folder, &one.name);
                 }
@@ -92,7 +93,7 @@ impl Batch<'_> {
             Errno::NOENT => Outcome::Refused { refusal: gone(&one.path) },
             Errno::INVAL | Errno::NOSYS => {
                 let detail =
-                    format!("the file system of {} cannot exchange two names: keep the file elsewhere", one.path);
+                    format!("the file system of {} cannot exchange two names: move the file to another one", one.path);
                 refused(RefusalClass::Invalid, detail)
             }
             errno => not_put(one.path.as_str(), errno),
@@ -113,7 +114,8 @@ impl Batch<'_> {
         Ok(found)
     }
 
-    /// What stands at a path, if it is what the step was decided on. `None`: nothing stands there.
+    /// Returns the state of a path if it is the one on which the step was decided. `None` if the
+    /// path does not exist.
     pub(super) fn expected(
         &self,
         folder: &Folder,
@@ -126,7 +128,7 @@ impl Batch<'_> {
             return Ok(None);
         };
         if found.stamp.of.uid() != expect.uid {
-            let detail = format!("{path} is no longer the {} it was: look again", expect.uid);
+            let detail = format!("{path} is no longer the {} it was: observe it again", expect.uid);
             return Err(refusal(RefusalClass::Conflict, detail));
         }
         match &expect.version {
@@ -135,7 +137,7 @@ impl Batch<'_> {
         }
     }
 
-    /// A step that needs nothing written beforehand.
+    /// Executes a step that needs no temporary file.
     fn act_in_place(&mut self, number: usize, work: &Work) -> Outcome {
         let step = &work.step;
         if step.verb == Verb::Delete {
@@ -173,7 +175,7 @@ impl Batch<'_> {
         outcome
     }
 
-    /// Opens the folder a step was decided on, and not one that was put in its place since.
+    /// Opens the directory on which a step was decided, and not one that replaced it since.
     fn open_checked(
         &self,
         folder: &Folder,
@@ -192,8 +194,8 @@ impl Batch<'_> {
         }
     }
 
-    /// The outcome of a write that has landed: what stands there now, which is what we wrote unless
-    /// somebody was quicker.
+    /// Returns the outcome of a write that has landed, with the current state of the path: the
+    /// written one, unless another program has changed it already.
     fn answer(&self, folder: &Folder, path: &HostPath, known: &Known, inode: Option<u64>) -> Outcome {
         let written =
             Stamp::at(folder.fd(), path.name()).ok().filter(|stamp| inode.is_none_or(|inode| inode == stamp.inode));
@@ -207,14 +209,13 @@ impl Batch<'_> {
                 Outcome::Done { live: Some(live) }
             }
             Ok(None) | Err(_) => {
-                let detail = format!("{path} was put in place, and a moment later it could not be seen any more");
+                let detail = format!("{path} was moved into place, and could not be read a moment later");
                 Outcome::Unknown { detail }
             }
         }
     }
 
-    /// Makes every folder durable in which something was changed; where that fails, nobody knows
-    /// what a crash would leave.
+    /// Makes every changed directory durable. If that fails, the state after a crash is unknown.
     pub(super) fn sync_folders(&mut self) {
         let mut folders: BTreeMap<Arc<str>, (Folder, Result<(), Errno>)> = BTreeMap::new();
         for landed in &self.landed {
@@ -241,7 +242,7 @@ impl Batch<'_> {
         for landed in &self.landed {
             if let Some((folder, Err(errno))) = folders.get(&landed.folder.path) {
                 let detail =
-                    format!("{} was changed and could not be made durable ({errno}): check the disk", folder.path);
+                    format!("{} was changed but cannot be made durable ({errno}): check the disk", folder.path);
                 self.outcomes[landed.number] = Some(Outcome::Unknown { detail });
             }
         }
@@ -249,9 +250,9 @@ impl Batch<'_> {
 }
 
 pub(super) fn gone(path: &HostPath) -> Refusal {
-    refusal(RefusalClass::Conflict, format!("{path} is gone: look again"))
+    refusal(RefusalClass::Conflict, format!("{path} no longer exists: observe it again"))
 }
 
 pub(super) fn written(path: &HostPath) -> Refusal {
-    refusal(RefusalClass::Conflict, format!("{path} was written since it was looked at: look again"))
+    refusal(RefusalClass::Conflict, format!("{path} was written since it was observed: observe it again"))
 }

@@ -1,15 +1,15 @@
-//! Acting: a batch of steps as one pass over the disk, with an outcome for each.
+//! Executes a batch of steps in one pass over the disk, with an outcome for each.
 //!
-//! 1. Everything that is to be put somewhere is written beside its place, under a name that says
-//!    for which intent (`temporary`).
-//! 2. All of it is made durable at once.
-//! 3. Each is put in its place by renaming, and each is checked to be what the step was decided on
-//!    at that moment (`landing`).
-//! 4. Each folder is made durable.
+//! 1. Every new file is written next to its final path, under a name that contains its intent
+//!    (`temporary`).
+//! 2. All of them are made durable at once.
+//! 3. Each is renamed into place. At that moment it is checked that the path still has the state on
+//!    which the step was decided (`landing`).
+//! 4. Each directory is made durable.
 //!
-//! So a reader sees the old file or the new one, after a crash too, and one bad step fails no
-//! other. What was not put in its place has changed nothing; what was, but may not be durable, is
-//! `Unknown`.
+//! So readers get the old file or the new one, even after a crash, and a failing step fails no
+//! other. A step whose file was not renamed into place has changed nothing. One whose file was, but
+//! may not be durable, is `Unknown`.
 
 use std::collections::BTreeSet;
 
@@ -38,11 +38,11 @@ pub(crate) use rights::NO_SEAL;
 use temporary::Prepared;
 pub(crate) use temporary::{mark_of, temporary_name};
 
-/// Above this many files or folders, one sync of the whole file system is faster than one for each:
-/// on ext4, 15 ms instead of 1 to 3 s for 1,000.
+/// Above this number of files or directories, one sync of the whole file system is faster than one
+/// sync for each: on ext4, 15 ms instead of 1 to 3 s for 1,000.
 const FEW: usize = 4;
 
-/// How many folders one pass keeps open.
+/// The number of directories that one pass keeps open.
 const MOST_FOLDERS: usize = 256;
 
 impl Host {
@@ -50,7 +50,7 @@ impl Host {
         let now = self.now();
         if now > fence.leave_by || now > fence.land_by {
             let late = now.since(fence.leave_by.min(fence.land_by));
-            let outcome = refused(RefusalClass::Fenced, format!("the effect is {late} late: decide anew"));
+            let outcome = refused(RefusalClass::Fenced, format!("the effect is {late} late: decide again"));
             return vec![outcome; work.len()];
         }
         let root = match self.visit() {
@@ -68,7 +68,7 @@ impl Host {
     }
 }
 
-/// Cuts a batch so that no pass has more folders open than a process may have files.
+/// Splits a batch so that no pass has more directories open than a process may have files.
 fn passes(work: &[Work]) -> impl Iterator<Item = &[Work]> {
     let mut rest = work;
     std::iter::from_fn(move || {
@@ -110,7 +110,7 @@ impl<'h> Batch<'h> {
         self.outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(nothing)).collect()
     }
 
-    /// Writes what can be written beside its place; answers what cannot.
+    /// Writes the temporary files; records a refusal for each step whose file cannot be written.
     fn prepare_all(&mut self) -> Vec<Prepared> {
         let mut prepared = Vec::new();
         for (number, work) in self.work.iter().enumerate() {
@@ -122,7 +122,7 @@ impl<'h> Batch<'h> {
         prepared
     }
 
-    /// `None`: there is nothing to write beforehand.
+    /// Returns `None` if there is nothing to write beforehand.
     fn prepare(&mut self, number: usize, work: &Work) -> Result<Option<Prepared>, Refusal> {
         let step = &work.step;
         if step.claim.target != self.host.expected {
@@ -150,11 +150,12 @@ impl<'h> Batch<'h> {
     }
 
     fn path_of(&self, step: &Step) -> Result<HostPath, Refusal> {
-        let unlike = || refusal(RefusalClass::Invalid, format!("a host has nothing like {}", step.key));
+        let unlike = || refusal(RefusalClass::Invalid, format!("a host cannot hold {}", step.key));
         HostPath::of(&step.key).ok_or_else(unlike)
     }
 
-    /// The folder of a path, opened for changes, and free of what an earlier process left there.
+    /// Opens the parent directory of a path for changes, and removes the remains of earlier
+    /// processes from it.
     fn folder(&mut self, path: &HostPath) -> Result<Folder, Refusal> {
         let folder = self.folders.get(path.folder()).map_err(|error| unresolved(&error))?;
         self.is_not_own(&folder, path)?;
@@ -162,10 +163,10 @@ impl<'h> Batch<'h> {
         Ok(folder)
     }
 
-    /// Links may lead to what Setpoint itself runs from, though no declared path does.
+    /// Links may point to the files of Setpoint itself, though no declared path does.
     fn is_not_own(&self, folder: &Folder, path: &HostPath) -> Result<(), Refusal> {
         if self.host.own.hold(&join(&folder.real, path.name())) {
-            let detail = format!("{path} leads to what Setpoint itself runs from: choose another path");
+            let detail = format!("{path} leads to a file of Setpoint itself: choose another path");
             return Err(refusal(RefusalClass::Denied, detail));
         }
         Ok(())
@@ -177,6 +178,6 @@ impl<'h> Batch<'h> {
 }
 
 fn unclear(step: &Step) -> Refusal {
-    let detail = format!("the step to {} {} does not say what to make or of which object", step.verb, step.key);
+    let detail = format!("the step to {} {} does not name the resource or the object to change", step.verb, step.key);
     refusal(RefusalClass::Invalid, detail)
 }

@@ -1,5 +1,5 @@
-//! Deleting: moved aside, looked at once more, and only then removed. A folder goes only when it is
-//! empty.
+//! Deletes files in three steps: move aside, check once more, remove. A directory is deleted only
+//! when it is empty.
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -16,7 +16,7 @@ use crate::path::HostPath;
 use crate::resolve::Unresolved;
 use crate::stamp::{Stamp, Type};
 
-/// How many of the things that keep a folder are named.
+/// The number of entries that the message about a directory with content names.
 const NAMED: usize = 5;
 
 impl Batch<'_> {
@@ -46,7 +46,7 @@ impl Batch<'_> {
         }
     }
 
-    /// What is to be removed and where it stands; `None` where nothing does.
+    /// Returns the object to remove, with its path and directory; `None` if it does not exist.
     fn removable(&mut self, work: &Work) -> Result<Option<(HostPath, Folder, Found)>, Refusal> {
         let (path, expect) = (self.path_of(&work.step)?, work.step.expect.as_ref());
         let expect = expect.ok_or_else(|| unclear(&work.step))?;
@@ -73,7 +73,7 @@ impl Batch<'_> {
             Some(Err(errno)) => failed(path.as_str(), errno),
             None => written(path),
         };
-        // Somebody wrote it meanwhile, or it cannot be removed: it goes back to its place.
+        // Another program wrote it meanwhile, or it cannot be removed: move it back.
         let put_back = disk.rename_to_free(folder, aside, path.name());
         put_back.map_err(|errno| uncertain(path.as_str(), errno))?;
         Err(Outcome::Refused { refusal: kept }.into())
@@ -83,8 +83,9 @@ impl Batch<'_> {
         match self.host.disk.remove_folder(folder, path.name()) {
             Err(Errno::NOTEMPTY | Errno::EXIST) => {
                 let named = entries(folder, path).join(", ");
-                let detail =
-                    format!("{path} holds what nobody here has claimed ({named}), and is kept: move that away first");
+                let detail = format!(
+                    "{path} is not deleted: it contains files that no app has claimed ({named}); move them away first"
+                );
                 Err(refused(RefusalClass::Denied, detail).into())
             }
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -93,7 +94,7 @@ impl Batch<'_> {
     }
 }
 
-/// Some of what is in a folder. Names may hold anything, so they are shown escaped.
+/// Returns some of the entries of a directory, escaped, because names may contain any bytes.
 fn entries(folder: &Folder, path: &HostPath) -> Vec<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let listing = openat(folder.fd(), path.name(), flags, Mode::empty()).and_then(Dir::new);

@@ -1,5 +1,5 @@
-//! What the agent may not do is refused before anything is planned on it. Previews and effects ask
-//! the same function.
+//! Refuses steps that the agent has no permission for, before anything else is based on them.
+//! Previews and effects share these checks.
 
 use rustix::process::{getegid, geteuid, getgroups};
 use setpoint_core::resource::Resource;
@@ -15,14 +15,14 @@ use crate::path::HostPath;
 use crate::resolve::{Purpose, Root, Unresolved, is_writable};
 use crate::stamp::{Stamp, Type};
 
-pub(crate) const NO_SEAL: &str = "a sealed value cannot be opened: seal it for this target, and give the agent its key";
+pub(crate) const NO_SEAL: &str = "cannot open a sealed value: seal it for this target, and give the agent its key";
 
-/// In a folder with this bit, a name can be replaced only by the owner of the thing or of the
-/// folder.
+/// In a directory with this bit, a name can be replaced only by the owner of the file or of the
+/// directory.
 const STICKY: u32 = 0o1000;
 
 impl Host {
-    /// Whether a declaration would be accepted over what is there now.
+    /// Checks whether a declaration would be accepted over the current state.
     pub(crate) fn preview(&self, resource: &Resource) -> Result<(), Refusal> {
         let declared = check_resource(resource).map_err(|detail| refusal(RefusalClass::Invalid, detail))?;
         let accounts = Accounts::read();
@@ -32,7 +32,8 @@ impl Host {
         may_put(&root, path, &declared)
     }
 
-    /// Whether the agent may do this at all; with the numbers of the accounts if so.
+    /// Checks whether the agent has the permissions for this declaration. Returns the mode and the
+    /// IDs of the accounts.
     pub(super) fn permitted(&self, declared: &HostResource, accounts: &Accounts) -> Result<Dress, Refusal> {
         let (mode, owner, group) = match declared {
             HostResource::File(file) => {
@@ -54,7 +55,7 @@ impl Host {
     }
 }
 
-/// Only root gives things to others.
+/// Checks the ownership that a file is to get: only root can give files to other users.
 fn may_give(dress: Dress) -> Result<(), Refusal> {
     let me = geteuid().as_raw();
     if me == 0 {
@@ -62,7 +63,7 @@ fn may_give(dress: Dress) -> Result<(), Refusal> {
     }
     if let Some(owner) = dress.owner.filter(|owner| *owner != me) {
         let detail =
-            format!("user {me} may not give files to user {owner}: run the agent as root, or leave `owner` out");
+            format!("user {me} cannot give files to user {owner}: run the agent as root, or leave `owner` out");
         return Err(refusal(RefusalClass::Denied, detail));
     }
     let mine = |group: &u32| {
@@ -77,7 +78,7 @@ fn may_give(dress: Dress) -> Result<(), Refusal> {
 
 fn may_put(root: &Root, path: &HostPath, declared: &HostResource) -> Result<(), Refusal> {
     let mut above = path.folder();
-    // Folders that are not there yet may be declared too: what counts is the first that is.
+    // Missing directories may be declared too, so the closest existing one counts.
     let folder = loop {
         match root.folder(above, Purpose::Look) {
             Ok(folder) => break folder,
@@ -88,7 +89,10 @@ fn may_put(root: &Root, path: &HostPath, declared: &HostResource) -> Result<(), 
         }
     };
     if !is_writable(&folder).map_err(|errno| failed(&folder.path, errno))? {
-        let detail = format!("the agent may not write in {}: give it the right to, or run it as root", folder.path);
+        let detail = format!(
+            "the agent has no permission to write in {}: give it the permission, or run it as root",
+            folder.path
+        );
         return Err(refusal(RefusalClass::Denied, detail));
     }
     if above != path.folder() {
@@ -104,8 +108,8 @@ fn may_put(root: &Root, path: &HostPath, declared: &HostResource) -> Result<(), 
     }
 }
 
-/// A folder is never replaced by something else, nor anything by a folder: what is in it, or what
-/// it was, would be lost.
+/// Checks that a directory is never replaced by something else, nor anything by a directory: the
+/// old content would be lost.
 pub(super) fn fits(path: &HostPath, declared: &HostResource, standing: Type) -> Result<(), Refusal> {
     let folder_declared = matches!(declared, HostResource::Directory(_));
     let fits = match standing {
@@ -117,12 +121,12 @@ pub(super) fn fits(path: &HostPath, declared: &HostResource, standing: Type) -> 
         return Ok(());
     }
     let what = match standing {
-        Type::Directory => "a folder",
+        Type::Directory => "a directory",
         Type::File => "a file",
         Type::Symlink => "a link",
         Type::Other => "a device, pipe or socket",
     };
-    let detail = format!("{what} stands at {path}, which is not replaced: move it away, or correct the declaration");
+    let detail = format!("{path} is {what}, which Setpoint does not replace: move it away, or correct the declaration");
     Err(refusal(RefusalClass::Invalid, detail))
 }
 
@@ -134,6 +138,7 @@ fn may_replace(path: &HostPath, folder: &Stamp, standing: &Stamp) -> Result<(), 
         return Ok(());
     }
     let owner = standing.owner;
-    let detail = format!("{path} belongs to user {owner}, and only they or root may change it: run the agent as root");
+    let detail =
+        format!("{path} belongs to user {owner}, and only that user or root can change it: run the agent as root");
     Err(refusal(RefusalClass::Denied, detail))
 }

@@ -1,9 +1,9 @@
-//! Temporary files: what is to be put in place, written beside it under a name that says for which
+//! Temporary files: the new content, written next to its final path under a name that contains the
 //! intent.
 //!
-//! The name begins with a dot and ends in `.tmp`, so that no service takes it for its
-//! configuration. What is left of one after a crash is swept when its intent is settled, or when a
-//! process first changes something in the folder.
+//! The name begins with a dot and ends in `.tmp`, so that no service mistakes it for its
+//! configuration. After a crash, the file is removed when its intent is settled, or when a process
+//! first changes something in the directory.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, PoisonError};
@@ -26,7 +26,7 @@ use crate::stamp::Stamp;
 const PREFIX: &str = ".setpoint-";
 const SUFFIX: &str = ".tmp";
 
-/// The name of what is written for an intent.
+/// Returns the name of the temporary file of an intent.
 pub(crate) fn temporary_name(intent: IntentId) -> String {
     format!("{PREFIX}{intent}{SUFFIX}")
 }
@@ -36,25 +36,25 @@ fn is_temporary(name: &str) -> bool {
     inner.is_some_and(|intent| intent.parse::<IntentId>().is_ok())
 }
 
-/// The nanoseconds of the time of modification of what an intent makes: the one place that every
-/// file system keeps, links have too, and any later write by anyone overwrites. By it a settlement
-/// knows our own from one that somebody made just like it.
+/// Returns the mark of an intent: the nanoseconds of the modification time of the file it creates.
+/// Every file system stores them, links have them too, and any later write overwrites them. By this
+/// mark, settling distinguishes a file of Setpoint from an equal one of another program.
 pub(crate) fn mark_of(intent: IntentId) -> u32 {
     let digest = Digest::of(intent.to_string().as_bytes());
     let [a, b, c, d, ..] = *digest.as_bytes();
     u32::from_be_bytes([a, b, c, d]) % 1_000_000_000
 }
 
-/// What waits beside its place.
+/// A temporary file that is ready to be moved into place.
 pub(super) struct Prepared {
     pub(super) number: usize,
     pub(super) path: HostPath,
     pub(super) folder: Folder,
     pub(super) name: String,
     pub(super) known: Arc<Known>,
-    /// Of the thing itself, and so of what will stand at the path.
+    /// The metadata of the file, before and after it is moved.
     pub(super) stamp: Stamp,
-    /// Open until it is durable, where it is synced by itself.
+    /// Open until it is durable, if it is synced on its own.
     file: Option<OwnedFd>,
 }
 
@@ -120,7 +120,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Sealed bytes are open only here.
+    /// Passes the content to `write`. Sealed bytes are open only during this call.
     fn with_content<T>(
         &self,
         content: &Content,
@@ -136,8 +136,8 @@ impl Batch<'_> {
         }
     }
 
-    /// Makes everything that waits durable, and answers for what is not: whose bytes may be lost
-    /// must not take the place of bytes that are not.
+    /// Makes all temporary files durable, and records an outcome for those that are not: bytes that
+    /// may be lost must not replace bytes that are durable.
     pub(super) fn sync_temporaries(&mut self, prepared: Vec<Prepared>) -> Vec<Prepared> {
         if prepared.iter().all(|one| one.file.is_some() || matches!(one.known.declared, HostResource::Symlink(_))) {
             return prepared.into_iter().filter_map(|one| self.sync_one(one)).collect();
@@ -172,25 +172,26 @@ impl Batch<'_> {
     fn not_durable(&mut self, one: &Prepared, errno: Errno) {
         self.discard(&one.folder, &one.name);
         let outcome = match errno {
-            // Space is reserved late on some file systems: nothing was changed, and there may be
-            // some later.
+            // Some file systems reserve space late: nothing was changed, and there may be space
+            // later.
             Errno::NOSPC | Errno::DQUOT => Outcome::Refused { refusal: failed(one.path.as_str(), errno) },
             errno => {
-                let detail = format!("{} could not be made durable ({errno}): check the disk", one.path);
+                let detail = format!("cannot make {} durable ({errno}): check the disk", one.path);
                 Outcome::Unknown { detail }
             }
         };
         self.outcomes[one.number] = Some(outcome);
     }
 
-    /// Removes what will not be put in place. If even that fails, it is swept later.
+    /// Removes a temporary file that will not be moved into place. If that fails, it is swept
+    /// later.
     pub(super) fn discard(&self, folder: &Folder, name: &str) {
         let _ = self.host.disk.remove(folder, name);
     }
 }
 
-/// Removes what earlier processes left in a folder, once in the life of this one: what is there
-/// later is our own work.
+/// Removes the remains of earlier processes from a directory. Runs once in the life of this
+/// process: later files are its own work.
 pub(super) fn sweep(host: &Host, folder: &Folder) {
     let mut swept = host.swept.lock().unwrap_or_else(PoisonError::into_inner);
     if swept.contains(&*folder.path) {

@@ -1,4 +1,4 @@
-//! Reading of `Command`.
+//! Parses `Command`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::reading::{Object, Reading};
 use super::{CommandSpec, Content, Variable, kinds};
 use crate::path::HostPath;
 
-/// An effect must land within 30 s of its intent, and the check is run after it.
+/// An effect must land within 30 s of its intent, and the check runs after it.
 const LONGEST: Span = Span::seconds(25);
 const DEFAULT_TIMEOUT: Span = Span::seconds(20);
 
@@ -68,7 +68,11 @@ impl Reading {
         };
         match millis.map(Span::millis) {
             Some(span) if span > Span::ZERO && span <= LONGEST => Some(span),
-            _ => self.report(spec.at("timeout"), "is not a duration that fits", "write 1ms to 25s, as `10s`"),
+            _ => self.report(
+                spec.at("timeout"),
+                "is not a valid duration",
+                "write one from 1ms to 25s, for example `10s`",
+            ),
         }
     }
 

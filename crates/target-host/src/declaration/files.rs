@@ -1,4 +1,4 @@
-//! Reading of what stands at a path: `File`, `Directory`, `Symlink`.
+//! Parses the kinds with a path: `File`, `Directory`, `Symlink`.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::reading::{Object, Reading};
 use super::{Account, Content, DirectorySpec, FileSpec, SymlinkSpec, kinds};
 use crate::path::HostPath;
 
-/// The kernel's own limit for the text of a link.
+/// The kernel's own limit for the target of a link.
 const LONGEST_LINK: usize = 4095;
 
 impl Reading {
     pub(super) fn file(&mut self, spec: &Value) -> Option<FileSpec> {
         let spec = self.object("spec".to_owned(), spec, kinds::FILE)?;
         if spec.get("contentFrom").is_some() {
-            let hint = "it is resolved when the app is rendered, and should not have come here";
+            let hint = "rendering should have replaced it with the content: render the app again";
             return self.report(spec.at("contentFrom"), "names a file of a store, which a host cannot read", hint);
         }
         let path = self.path(&spec);
@@ -82,7 +82,7 @@ impl Reading {
         let Some(value) = spec.get("mode") else { return Some(default) };
         let hint = "write the permissions as octal digits in quotes: \"0644\"";
         let Value::Str(text) = value else {
-            // YAML reads 0644 as a number, and as which one depends on who reads.
+            // YAML parses 0644 as a number, and parsers disagree on which one.
             return self.report(spec.at("mode"), "is not a text", hint);
         };
         let octal = (3..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
@@ -100,7 +100,7 @@ impl Reading {
         match text.parse::<u32>() {
             Ok(id) if id != u32::MAX => Some(Account::Id(id)),
             Err(_) if plain => Some(Account::Name(Arc::clone(text))),
-            _ => self.report(spec.at(field), "is no account", "write its name, or its number in quotes"),
+            _ => self.report(spec.at(field), "is not a valid account", "write its name, or its number in quotes"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The kinds and fields of a host: the source of strict reading, of `setpoint schema` and of the
-//! reference page.
+//! The kinds and fields of a host. The strict parser, `setpoint schema` and the reference page are
+//! all built from them.
 
 /// A kind of `host.setpoint.dev/v1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ pub const KINDS: &[KindDoc] = &[
     KindDoc { name: "Symlink", doc: "A symbolic link.", fields: SYMLINK },
     KindDoc {
         name: "Command",
-        doc: "A state that only a program can tell and bring about. Removing its document undoes nothing. What its programs leave running in their process group ends with them: start a service through its manager.",
+        doc: "A state that programs check and establish. Removing its document undoes nothing. Processes that its programs leave running in their process group are killed: start a service through its manager.",
         fields: COMMAND,
     },
 ];

@@ -1,9 +1,9 @@
-//! The documents of `host.setpoint.dev/v1`: what may be declared of a host, and the one form
-//! everything else works with.
+//! The documents of `host.setpoint.dev/v1`, and the parsed form that the rest of the crate works
+//! with.
 //!
-//! [`check`] is the only reader. Rendering, previews and effects all go through it, so that nothing
-//! is accepted by one and refused by another. `kinds` says what each field means, for people and
-//! for the strict reading alike.
+//! [`check`] is the only parser. Rendering, previews and effects all use it, so none of them
+//! accepts what another refuses. `kinds` documents each field, for people and for the strict parser
+//! alike.
 
 use std::sync::Arc;
 
@@ -29,19 +29,19 @@ pub const API_VERSION: &str = "host.setpoint.dev/v1";
 /// The class of the keys of commands.
 pub const COMMAND_CLASS: &str = "command";
 
-/// Something wrong with a declaration.
+/// A problem of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}`: {message}; {hint}")]
 pub struct Problem {
-    /// The field, as `spec.mode`.
+    /// The field, for example `spec.mode`.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right.
+    /// The remedy.
     pub hint: String,
 }
 
-/// One declared thing of a host, checked.
+/// A declared resource of a host, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostResource {
     File(FileSpec),
@@ -58,11 +58,11 @@ pub struct FileSpec {
     pub mode: u32,
     pub owner: Option<Account>,
     pub group: Option<Account>,
-    /// What it holds is shown to nobody.
+    /// Hides its content in all output.
     pub sensitive: bool,
 }
 
-/// A folder. What is in it is nobody's business but that of who declares it.
+/// A directory. Its entries belong to the apps that declare them, not to this declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectorySpec {
     pub path: HostPath,
@@ -75,23 +75,24 @@ pub struct DirectorySpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymlinkSpec {
     pub path: HostPath,
-    /// The text of the link: it need not lead anywhere.
+    /// The target of the link. It need not exist.
     pub target: Arc<str>,
 }
 
-/// A state that only a program can tell and bring about.
+/// A state that programs check and establish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandSpec {
     pub name: Arc<str>,
-    /// Ends with 100 when in state, 101 when not, anything else when it could not tell.
+    /// Exits with 100 if the state is as declared, with 101 if not, and with any other code on an
+    /// error.
     pub check: Vec<Arc<str>>,
-    /// Brings the state about.
+    /// Establishes the state.
     pub apply: Vec<Arc<str>>,
-    /// How long each of the two may run.
+    /// The time limit for each of the two.
     pub timeout: Span,
     pub environment: Vec<Variable>,
     pub cwd: Arc<str>,
-    /// Its output is shown to nobody.
+    /// Hides its output.
     pub sensitive: bool,
 }
 
@@ -100,21 +101,21 @@ pub struct CommandSpec {
 pub struct Variable {
     pub name: Arc<str>,
     pub value: Content,
-    /// Its value is taken out of whatever the command prints.
+    /// Redacts its value in the output of the command.
     pub sensitive: bool,
 }
 
-/// What a file holds, or a variable.
+/// The content of a file, or the value of a variable.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Content {
     Text(Arc<str>),
     Bytes(Arc<[u8]>),
-    /// Sealed; opened at the moment it is used.
+    /// A sealed value, opened at the moment it is used.
     Sealed(SecretRef),
 }
 
 impl Content {
-    /// The bytes, unless they are sealed.
+    /// Returns the bytes, unless they are sealed.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Text(text) => Some(text.as_bytes()),
@@ -126,7 +127,7 @@ impl Content {
 
 impl std::fmt::Debug for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // A declaration may be sensitive without its content knowing it.
+        // A declaration may be sensitive, which its content does not record.
         match self {
             Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
             Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
@@ -143,7 +144,7 @@ pub enum Account {
 }
 
 impl HostResource {
-    /// Where it stands; a command stands nowhere.
+    /// Returns its path; a command has none.
     pub fn path(&self) -> Option<&HostPath> {
         match self {
             Self::File(file) => Some(&file.path),
@@ -153,7 +154,7 @@ impl HostResource {
         }
     }
 
-    /// What it is on the host.
+    /// Returns its identity on the host.
     pub fn key(&self) -> Key {
         match self {
             Self::File(FileSpec { path, .. })
@@ -166,7 +167,7 @@ impl HostResource {
     }
 }
 
-/// Reads a whole declared object strictly; on failure everything that is wrong with it.
+/// Parses a declared object strictly. Returns all of its problems on failure.
 pub fn check(kind: &str, body: &Value) -> Result<HostResource, Vec<Problem>> {
     let mut reading = Reading::default();
     let resource = reading.document(kind, body);
@@ -176,7 +177,7 @@ pub fn check(kind: &str, body: &Value) -> Result<HostResource, Vec<Problem>> {
     }
 }
 
-/// Reads a resource of a bundle, which must also be what its key says.
+/// Parses a resource of a bundle and checks that it matches its key.
 pub(crate) fn check_resource(resource: &Resource) -> Result<HostResource, String> {
     let read = read_as(&resource.api_version, &resource.kind, &resource.body)?;
     if read.key() != resource.key {
@@ -185,7 +186,7 @@ pub(crate) fn check_resource(resource: &Resource) -> Result<HostResource, String
     Ok(read)
 }
 
-/// [`check`] with the version of the API, and all problems in one text.
+/// Checks the API version, then calls [`check`] and joins all problems into one text.
 pub(crate) fn read_as(api_version: &str, kind: &str, body: &Value) -> Result<HostResource, String> {
     if api_version != API_VERSION {
         return Err(format!("a host holds `{API_VERSION}` objects, not `{api_version}`: correct the apiVersion"));

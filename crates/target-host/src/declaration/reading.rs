@@ -1,5 +1,5 @@
-//! Strict reading of declared values: every field is known, has the right type, and all that is
-//! wrong is told at once.
+//! Strict parsing of declared values: every field must be known and have the right type, and all
+//! problems are reported at once.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use setpoint_documents::nearest;
 use super::kinds::{self, FieldDoc};
 use super::{API_VERSION, COMMAND_CLASS, Content, HostResource, Problem};
 
-/// What was found wrong so far.
+/// A parser, with the problems found so far.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) problems: Vec<Problem>,
 }
 
-/// An object whose fields are all known.
+/// An object with known fields only.
 #[derive(Debug)]
 pub(super) struct Object<'v> {
     path: String,
@@ -29,14 +29,14 @@ impl<'v> Object<'v> {
         if self.path.is_empty() { field.to_owned() } else { format!("{}.{field}", self.path) }
     }
 
-    /// A field that is given; one that is `null` is not.
+    /// Returns a field that is set; `null` counts as not set.
     pub(super) fn get(&self, field: &str) -> Option<&'v Value> {
         self.map.get(field).filter(|value| **value != Value::Null)
     }
 }
 
 impl Reading {
-    /// Always `None`, so that a reader can end with it.
+    /// Reports a problem. Returns `None`, so that a caller can return it directly.
     pub(super) fn report<T>(&mut self, path: String, message: impl Into<String>, hint: impl Into<String>) -> Option<T> {
         self.problems.push(Problem { path, message: message.into(), hint: hint.into() });
         None
@@ -78,7 +78,7 @@ impl Reading {
         }
     }
 
-    /// A mapping with none but these fields.
+    /// Parses a mapping that may have these fields only.
     pub(super) fn object<'v>(&mut self, path: String, value: &'v Value, fields: &[FieldDoc]) -> Option<Object<'v>> {
         let Value::Map(map) = value else {
             let path = if path.is_empty() { "(whole)".to_owned() } else { path };
@@ -88,8 +88,9 @@ impl Reading {
         let object = Object { path, map };
         for name in map.keys().filter(|name| fields.iter().all(|field| field.name != &***name)) {
             let hint = match &**name {
-                // The one field people will look for and must not find: see the doc of Directory.
-                "purge" => "only what an app has claimed is ever deleted: what you stop declaring is, by `sync.prune`"
+                // The one field that people will try and that must not exist: see the doc of
+                // Directory.
+                "purge" => "only what an app has claimed is ever deleted: `sync.prune` deletes what you stop declaring"
                     .to_owned(),
                 "remove" => "removing a Command undoes nothing: declare a Command for the opposite state".to_owned(),
                 name => suggestion(name, fields.iter().map(|field| field.name)),
@@ -106,13 +107,13 @@ impl Reading {
         }
     }
 
-    /// A text that must be given.
+    /// Returns a required text.
     pub(super) fn text<'v>(&mut self, object: &Object<'v>, field: &str) -> Option<&'v Arc<str>> {
         let value = self.required(object, field)?;
         self.as_text(object.at(field), value)
     }
 
-    /// A text, or `None` where it is left out or wrong.
+    /// Returns a text, or `None` if it is omitted or not a text.
     pub(super) fn optional_text<'v>(&mut self, object: &Object<'v>, field: &str) -> Option<&'v Arc<str>> {
         let value = object.get(field)?;
         self.as_text(object.at(field), value)
@@ -126,7 +127,7 @@ impl Reading {
         }
     }
 
-    /// A text that may be sealed.
+    /// Returns a text, which may be sealed.
     pub(super) fn content(&mut self, path: String, value: &Value) -> Option<Content> {
         match value {
             Value::Secret(reference) => Some(Content::Sealed(reference.clone())),
@@ -134,7 +135,7 @@ impl Reading {
         }
     }
 
-    /// `true` or `false`, `false` where it is left out.
+    /// Returns `true` or `false`; `false` if omitted.
     pub(super) fn flag(&mut self, object: &Object<'_>, field: &str) -> bool {
         match object.get(field) {
             None => false,

@@ -1,5 +1,5 @@
-//! Reading what stands at one name, so that what was read was there at one instant, or else saying
-//! that it was not.
+//! Reads the file, directory or link at one name. The result is its state at one instant, or an
+//! error.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,38 +14,38 @@ use crate::disk::{Disk, Folder};
 use crate::host::Known;
 use crate::stamp::{LARGE, Stamp, Type, content_text, large_text};
 
-/// How often a file that changes while it is read is read.
+/// The number of attempts to read a file that changes meanwhile.
 const TRIES: usize = 3;
 
-/// The longest text that is shown as such.
+/// The longest text that is shown in full.
 const LONGEST_SHOWN: usize = 64 << 10;
 
-/// What stands at a name.
+/// The file, directory or link at a name.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) stamp: Stamp,
     pub(crate) held: Held,
-    /// How what it holds enters its version.
+    /// The form of its content that goes into its version.
     content: String,
 }
 
-/// What a thing holds.
+/// The content of a file, directory or link.
 #[derive(Debug)]
 pub(crate) enum Held {
-    /// Exactly what is declared.
+    /// Exactly the declared content.
     Declared,
-    /// Other bytes: as text, where they are one that can be shown.
+    /// Other bytes, as text if they can be shown as one.
     Bytes { digest: KeyedDigest, text: Option<Arc<str>> },
-    /// More bytes than are looked at where they cannot be the declared ones.
+    /// More bytes than are read if they cannot be the declared ones.
     Large,
-    /// The text of a link.
+    /// The target of a link.
     Link { target: Vec<u8> },
-    /// It holds nothing that is compared.
+    /// No content that is compared.
     Nothing,
 }
 
 impl Found {
-    /// What we have just written ourselves.
+    /// Returns the state of a file that was just written with the declared content.
     pub(crate) fn declared(stamp: Stamp, known: &Known) -> Self {
         let held = match &known.declared {
             HostResource::Symlink(link) => Held::Link { target: link.target.as_bytes().to_vec() },
@@ -73,7 +73,7 @@ impl<'h> Eye<'h> {
         Self { disk, key, buffer: Vec::new() }
     }
 
-    /// What stands at a name of a folder; `None` where nothing does.
+    /// Reads the state of a name in a directory; `None` if it does not exist.
     pub(crate) fn see(
         &mut self,
         folder: &Folder,
@@ -93,16 +93,16 @@ impl<'h> Eye<'h> {
             };
             match found {
                 Ok(Some(found)) => return Ok(Some(found)),
-                // It changed on the way, or its type did: look again.
+                // It changed meanwhile, or its type did: read it again.
                 Ok(None) | Err(Errno::NOENT | Errno::LOOP | Errno::INVAL | Errno::ISDIR) => {}
                 Err(errno) => return Err(blindness(folder, name, errno)),
             }
         }
-        let detail = format!("{} changes while it is read: it is looked at again later", folder.at(name));
+        let detail = format!("{} changed while it was read: Setpoint reads it again later", folder.at(name));
         Err(UnknownReason::Partial { detail })
     }
 
-    /// `None`: it was not the same before and after.
+    /// Returns `None` if the file changed while it was read.
     fn read_file(
         &mut self,
         folder: &Folder,
@@ -137,7 +137,7 @@ impl<'h> Eye<'h> {
         Ok(Some(Found { stamp, held, content: content_text(self.key, &self.buffer) }))
     }
 
-    /// Reads the whole file, and one byte more if it has grown.
+    /// Reads the whole file, and one more byte if it has grown.
     fn fill(&mut self, file: &OwnedFd, size: u64) -> Result<(), Errno> {
         let size = usize::try_from(size).map_err(|_| Errno::FBIG)?;
         self.buffer.resize(size + 1, 0);
@@ -174,9 +174,10 @@ fn blindness(folder: &Folder, name: &str, errno: Errno) -> UnknownReason {
     let path = folder.at(name);
     match errno {
         Errno::ACCESS | Errno::PERM => {
-            let detail = format!("{path} may not be read: give the agent the right to, or run it as root");
+            let detail =
+                format!("cannot read {path}: permission denied; give the agent the permission, or run it as root");
             UnknownReason::Denied { detail }
         }
-        errno => UnknownReason::Unreachable { detail: format!("{path} could not be read: {errno}") },
+        errno => UnknownReason::Unreachable { detail: format!("cannot read {path}: {errno}") },
     }
 }

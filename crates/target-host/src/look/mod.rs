@@ -1,7 +1,7 @@
-//! Looking: what stands at each path, compared with what is declared there.
+//! Observes each path and compares it with its declaration.
 //!
-//! Every file is opened and its bytes compared with the declaration's; what is equal is answered
-//! with the declaration's own value, so that nothing is hashed or copied where nothing differs. An
+//! Every file is opened, and its bytes are compared with the declared ones. Equal objects are
+//! reported with the declared value itself, so nothing is hashed or copied unless it differs. An
 //! error is `Unknown`, never absence.
 
 use std::collections::BTreeMap;
@@ -26,8 +26,8 @@ mod shown;
 pub(crate) use found::{Eye, Found};
 pub(crate) use shown::Showing;
 
-/// A change this soon before a look may share its time of change with one right after it: the clock
-/// of the file system ticks.
+/// A change this shortly before an observation may have the same change time as one right after it,
+/// because the clock of the file system ticks.
 const RACY: Span = Span::millis(20);
 
 impl Host {
@@ -72,7 +72,7 @@ impl Host {
         states
     }
 
-    /// Looks at one path as [`Host::observe`] does.
+    /// Observes one path as [`Host::observe`] does.
     pub(crate) fn look_at(
         &self,
         root: &Root,
@@ -90,7 +90,7 @@ impl Host {
     }
 }
 
-/// What stands at a path.
+/// The observed state of a path.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) live: Live,
@@ -105,7 +105,7 @@ struct Look<'h> {
     eye: Eye<'h>,
     showing: Showing<'h>,
     now: Timestamp,
-    /// The folder whose watch was last seen to.
+    /// The directory whose watch was checked last.
     watched: Option<Arc<str>>,
 }
 
@@ -132,8 +132,8 @@ impl Look<'_> {
                 return unresolved.blindness().map_or(Ok(None), Err);
             }
         };
-        // Watched before it is read: what happens in between is hinted at, and what happened before
-        // is seen.
+        // Watched before it is read: a later change is hinted at, and an earlier one is in the
+        // data.
         let same_folder = self.watched.as_ref().is_some_and(|watched| Arc::ptr_eq(watched, &folder.path));
         if !same_folder {
             self.host.watch.folder(self.root, &folder);
@@ -156,7 +156,7 @@ impl Look<'_> {
         Ok(Some(live))
     }
 
-    /// Whether a later change cannot have the same time of change: the rule git's index goes by.
+    /// Reports whether any later change must have another change time: the rule of git's index.
     fn is_settled(&self, stamp: &Stamp) -> bool {
         let millis = u64::try_from(stamp.changed.0).unwrap_or(u64::MAX).saturating_mul(1_000);
         let changed = Timestamp::from_millis(millis.saturating_add(u64::from(stamp.changed.1 / 1_000_000)));
@@ -165,7 +165,7 @@ impl Look<'_> {
 }
 
 fn unlike(key: &Key) -> UnknownReason {
-    UnknownReason::Unobservable { detail: format!("a host has nothing like {key}: remove its claim") }
+    UnknownReason::Unobservable { detail: format!("a host cannot hold {key}: remove its claim") }
 }
 
 fn trusted(memory: &Memory, key: &Key, stamp: &Stamp, known: &Arc<Known>) -> Option<Live> {

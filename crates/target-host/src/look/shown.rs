@@ -1,6 +1,6 @@
-//! What was found, in the shape of the declaration: the declaration's value itself where nothing
-//! differs, and the declaration with the real values put in where something does, so that a
-//! difference names its field.
+//! Converts an observed file into the shape of its declaration. Without a difference, the result is
+//! the declared value itself. With one, it is the declaration with the actual values filled in, so
+//! that the difference names its field.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl<'h> Showing<'h> {
             value,
             fingerprint,
             controlled: false,
-            // A file does not say who wrote it: its owner is only who it belongs to. An audit trail
+            // A file does not record its writer: its owner need not be the writer. An audit trail
             // of the kernel could prove it.
             writer: Writer::Unknown,
             health: Health::Healthy,
@@ -52,7 +52,7 @@ impl<'h> Showing<'h> {
         }
     }
 
-    /// The declaration with the real values put in; `None` where there is nothing to put in.
+    /// Returns the declaration with the actual values filled in; `None` if they are all equal.
     fn beside(&self, known: &Known, found: &Found) -> Option<Value> {
         let stamp = &found.stamp;
         let mut different = Fields::new();
@@ -100,7 +100,7 @@ impl<'h> Showing<'h> {
         }
     }
 
-    /// What a file holds instead of what is declared; `None` if it holds just that.
+    /// Returns the actual content of a file; `None` if it is the declared one.
     fn content(&self, sensitive: bool, declared: &Content, path: &str, held: &Held, stamp: &Stamp) -> Option<Value> {
         let name = match declared {
             Content::Sealed(reference) => Arc::clone(&reference.name),
@@ -117,8 +117,8 @@ impl<'h> Showing<'h> {
         }
     }
 
-    /// Something of ours that is no longer declared. Whether it was sensitive is not known here, so
-    /// its content is not shown.
+    /// Returns the value of an owned object that is no longer declared. Its content is not shown,
+    /// because it may have been sensitive.
     fn alone(&self, path: &HostPath, found: &Found) -> Value {
         let stamp = &found.stamp;
         let mut spec = Fields::from([("path".into(), Value::str(path.as_str()))]);
@@ -149,7 +149,7 @@ fn fingerprinted(value: Value) -> (Arc<Value>, Digest) {
     (Arc::new(value), fingerprint)
 }
 
-/// A thing of another type than the declared one stands there.
+/// Returns the value of an object whose type is not the declared one.
 fn other_type(known: &Known, found: &Found) -> Value {
     let metadata = known.value.get("metadata").cloned().unwrap_or_default();
     let path = known.value.get("spec").and_then(|spec| spec.get("path")).cloned().unwrap_or_default();
@@ -165,7 +165,7 @@ fn document(of: Type, metadata: Value, spec: Value) -> Value {
     Value::map([("apiVersion", api_version), ("kind", kind), ("metadata", metadata), ("spec", spec)])
 }
 
-/// The declared value with some fields of its `spec` replaced.
+/// Returns the declared value with some fields of its `spec` replaced.
 fn with_fields(declared: &Value, different: Fields) -> Value {
     let mut value = declared.clone();
     if let Value::Map(document) = &mut value
@@ -183,13 +183,13 @@ fn content_field(declared: &Content) -> &'static str {
     }
 }
 
-/// Stands for a content that is not shown.
+/// Returns a placeholder for content that is not shown.
 fn summary(digest: &str, size: u64) -> Value {
     let size = i64::try_from(size).unwrap_or(i64::MAX);
     Value::map([("digest", Value::str(digest)), ("bytes", Value::int(size))])
 }
 
-/// A link may hold any bytes; what is no text is shown escaped.
+/// Returns the target of a link. A link may hold any bytes; if they are not text, they are escaped.
 fn target_text(held: &Held) -> Value {
     match held {
         Held::Link { target } => match std::str::from_utf8(target) {
