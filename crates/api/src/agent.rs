@@ -1,4 +1,4 @@
-//! Who answers: the agent, as its socket sees it.
+//! The trait that serves the API.
 
 use std::fmt;
 use std::future::Future;
@@ -13,34 +13,34 @@ use crate::answer::{
 };
 use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
-/// An answer on its way.
+/// A response in preparation.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
 
-/// An answer that comes in parts. Dropping it ends it.
+/// A response in parts. Dropping it ends it.
 pub type Parts<T> = BoxStream<'static, T>;
 
-/// Why something asked is not answered.
+/// The error of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
     pub kind: ProblemKind,
-    /// What is wrong and what to do about it.
+    /// The problem, and what to do about it.
     pub message: String,
 }
 
-/// What kind of problem it is; each is one HTTP status.
+/// The kind of a problem; each is one HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
-    /// 400: the question itself is wrong.
+    /// 400: the request itself is invalid.
     Question,
-    /// 403: who asks has no right to.
+    /// 403: the caller has no permission.
     Forbidden,
-    /// 404: there is no such thing.
+    /// 404: the object does not exist.
     Missing,
-    /// 409: it cannot be done as things stand.
+    /// 409: the request conflicts with the current state.
     Conflict,
-    /// 503: not now, because the agent or its ledger cannot.
+    /// 503: the agent or its ledger cannot serve the request now.
     Unavailable,
 }
 
@@ -50,28 +50,29 @@ impl Problem {
     }
 }
 
-/// Everything the socket can be asked. `by` is who asks, from the peer's credentials.
+/// All requests of the API. `by` is the caller, from the peer's credentials.
 pub trait Agent: Send + Sync + fmt::Debug {
     fn overview(&self) -> Reply<'_, Overview>;
 
     fn app(&self, app: AppId) -> Reply<'_, AppDetail>;
 
-    /// What stands of an app on its target, and what has come of it.
+    /// Returns the objects of an app on its target, and the objects they own.
     fn tree(&self, app: AppId) -> Reply<'_, AppTree>;
 
-    /// What the pods of an app have logged, as it comes.
+    /// Returns the logs of the pods of an app as they are written.
     fn logs(&self, question: LogQuestion) -> Reply<'_, Parts<LogPart>>;
 
-    /// What was recorded, newest first.
+    /// Returns records of the ledger, newest first.
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>>;
 
-    /// Drift that was recorded, newest first.
+    /// Returns recorded drift, newest first.
     fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>>;
 
-    /// What would be done now, or if a revision were accepted. Changes nothing.
+    /// Returns the steps that would be taken now, or if a revision were accepted. Changes nothing.
     fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer>;
 
-    /// Which file, base, patch or generator set the fields of a resource that an app declares.
+    /// Returns the file, base, patch or generator that set each field of a resource that an app
+    /// declares.
     fn explain(&self, question: ExplainQuestion) -> Reply<'_, Explained>;
 
     /// Records a person's order.

@@ -1,4 +1,4 @@
-//! Answers.
+//! Responses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,11 +18,11 @@ use setpoint_core::report::Withheld;
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 
-/// How many requests were sent since the agent started, by what they do: `get`, `list`, `watch`,
-/// `apply`, `dry-run`, …
+/// The number of requests sent since the agent started, by verb: `get`, `list`, `watch`, `apply`,
+/// `dry-run`, …
 pub type Tally = BTreeMap<String, u64>;
 
-/// How everything stands.
+/// The state of all apps, stores and targets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
@@ -31,7 +31,7 @@ pub struct Overview {
     pub version: String,
     pub ledger: LedgerStanding,
     pub stores: Vec<StoreStanding>,
-    /// Those that are connected.
+    /// The connected targets.
     #[serde(default)]
     pub targets: Vec<TargetStanding>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,32 +39,32 @@ pub struct Overview {
     pub apps: Vec<AppSummary>,
 }
 
-/// Whether the agent may act.
+/// The state of the ledger, and with it whether the agent may act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerStanding {
     /// This agent is the writer of the log and may act.
     pub holding: bool,
-    /// What the ledger last failed with.
+    /// The last error of the ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// Why the anchor of the ledger does not follow. Work goes on.
+    /// The reason why the anchor of the ledger is not up to date. The agent continues to work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<String>,
 }
 
-/// How fresh a store is.
+/// The state of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreStanding {
     pub store: StoreName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<VersionId>,
-    /// When it last answered.
+    /// The time of its last successful response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Timestamp>,
     pub stale: bool,
-    /// Polls in a row that failed, and why the last one did.
+    /// The number of consecutive failed polls. The reason for the last failure is `problem`.
     pub failures: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -76,82 +76,83 @@ pub struct StoreStanding {
 pub struct TargetStanding {
     pub target: TargetName,
     pub identity: TargetIdentity,
-    /// Empty where requests are not counted.
+    /// Empty if requests are not counted.
     pub requests: Tally,
-    /// What is not as good as it could be about how it is held, and what to do about it.
+    /// A limitation in how it is managed, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded: Option<String>,
-    /// It failed too often, and is left alone until then. Later than that, nothing is deleted there
-    /// before everything on it was read once.
+    /// The time until which Setpoint does not contact it, because it failed too often. Afterwards,
+    /// nothing is deleted there before everything on it has been read once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_alone_until: Option<Timestamp>,
 }
 
-/// A target that has not said who it is.
+/// A target whose identity is not known yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnreachedTarget {
     pub target: TargetName,
     pub problem: String,
-    /// The apps that wait for it. Those that have never been held are not among the apps of the
+    /// The apps that wait for it. Apps that were never managed are missing from the apps of the
     /// overview.
     pub waiting: Vec<AppId>,
 }
 
-/// How an app stands, in one word.
+/// The state of an app, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AppState {
-    /// Everything declared was seen in place and healthy.
+    /// All declared objects were observed in place and healthy.
     Converged,
-    /// It is being changed, or looked at for the first time.
+    /// It is being changed, or observed for the first time.
     Progressing,
-    /// Something is not as declared and is not being changed; the report says why.
+    /// Something differs from the declaration and is not being changed; the report gives the
+    /// reason.
     OutOfSync,
-    /// What is declared is in place and not healthy.
+    /// All declared objects are in place, but not all are healthy.
     Degraded,
     Suspended,
     Held,
-    /// Its document is gone, or leads to another system than the one that holds what it owns.
+    /// Its document is gone, or points to another system than the one with the objects it owns.
     Frozen,
     /// It is being taken down.
     Retiring,
     /// No version was accepted yet.
     Waiting,
-    /// It could not be seen.
+    /// It could not be observed.
     Unknown,
 }
 
-/// One line about an app.
+/// A summary of an app, for one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppSummary {
     pub app: AppId,
     pub state: AppState,
     pub target: TargetIdentity,
-    /// The system that its document leads to, where that is not `target`, which holds what it owns.
-    /// The app is frozen until that changes.
+    /// The system that its document points to, if it is not `target`, which has the objects it
+    /// owns. The app is frozen until that changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<TargetIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
     pub health: Health,
-    /// Resources it declares.
+    /// The number of resources it declares.
     pub resources: usize,
     pub drifts: usize,
-    /// What stands undeclared on its resources and is left alone: it makes nothing out of sync.
+    /// The number of undeclared fields on its resources that Setpoint does not change. They do not
+    /// make it out of sync.
     #[serde(default)]
     pub remarks: usize,
-    /// What is not being done.
+    /// The number of changes that are withheld.
     pub withheld: usize,
-    /// One line on what stands in the way, where anything does.
+    /// The reason why it does not progress, in one line, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What its stores offer now, where that is older than what was accepted.
+    /// The current version of its stores, if it is older than the accepted one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<SetBack>,
-    /// Requests that were made for this app alone; what serves several apps is counted with the
-    /// target.
+    /// The requests for this app alone. Requests for several apps are counted with the target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: Tally,
 }
@@ -173,7 +174,7 @@ impl fmt::Display for SetBack {
     }
 }
 
-/// Everything about an app.
+/// All details of an app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppDetail {
@@ -187,48 +188,48 @@ pub struct AppDetail {
     /// The newest version that was refused, while no newer one was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedVersion>,
-    /// The version that was accepted, as its store tells it.
+    /// The accepted version, as its store describes it.
     pub versions: Vec<VersionNote>,
     pub resources: Vec<ResourceLine>,
-    /// Everything that is not being done, and why.
+    /// All changes that are withheld, with reasons.
     pub report: Vec<Withheld>,
     pub drifts: Vec<Drift>,
-    /// What stands undeclared on its resources and is left alone.
+    /// Undeclared fields on its resources that Setpoint does not change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Drift>,
-    /// What is not as good as it could be about how its target is held, and what to do about it.
+    /// A limitation in how its target is managed, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_degraded: Option<String>,
-    /// Its target failed too often, and is left alone until then, as in the overview.
+    /// The time until which Setpoint does not contact its target, as in the overview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_alone_until: Option<Timestamp>,
-    /// Objects that are not healthy, as far as their target can say why. At most a few dozen.
+    /// Unhealthy objects, if the target can give the reason. At most a few dozen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unhealthy: Vec<Unhealthy>,
     /// Changes whose outcome is not known.
     pub unsettled: Vec<IntentId>,
-    /// What another program makes of its versions, where one renders them, too.
+    /// The comparison with another program that also renders its versions, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowStanding>,
 }
 
-/// How another program's renders compare with ours. Nothing follows from it.
+/// A comparison of another program's renders with those of Setpoint. It has no effect on the app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowStanding {
     /// The digest of the other program.
     pub renderer: String,
-    /// It ends after so many.
+    /// The number of versions after which the comparison ends.
     pub versions: u32,
     pub compared: usize,
-    /// Not compared, because newer ones came.
+    /// The number of versions not compared, because newer ones came.
     pub passed_over: u64,
-    /// Not counted, because neither of the two renders them.
+    /// The number of versions not counted above, because neither of the two renders them.
     #[serde(default)]
     pub refused_by_both: u64,
-    /// Those of the compared ones that are rendered otherwise.
+    /// The compared versions that are rendered differently.
     pub different: Vec<ShadowedVersion>,
-    /// Why the newest could not be compared.
+    /// The reason why the newest version could not be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
@@ -239,27 +240,27 @@ impl ShadowStanding {
     }
 }
 
-/// A version that another program renders otherwise.
+/// A version that another program renders differently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowedVersion {
     pub revision: Revision,
     pub at: Timestamp,
-    /// What differs, a line each: resources and fields, never values.
+    /// The differences, one per line: resources and fields, never values.
     pub differences: Vec<String>,
 }
 
-/// An object that is not healthy.
+/// An unhealthy object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unhealthy {
     pub key: Key,
     pub health: Health,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
 }
 
-/// What stands on its target of an app, and what has come of it.
+/// The objects of an app on its target, and the objects they own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppTree {
@@ -267,19 +268,19 @@ pub struct AppTree {
     pub target: TargetIdentity,
     /// The agent's own time.
     pub now: Timestamp,
-    /// In the order in which they are shown: what an object owns comes after it, one level deeper.
+    /// In display order: the objects that an object owns follow it, one level deeper.
     pub objects: Vec<TreeObject>,
-    /// The app is only observed: what it declares is not to become ours.
+    /// The app is only observed: it does not take ownership of the objects it declares.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observed: bool,
-    /// What of them is not as declared, as it was last seen.
+    /// Their differences from the declaration, as last observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<Drift>,
-    /// What stands undeclared on them and is left alone, as it was last seen.
+    /// Undeclared fields on them that Setpoint does not change, as last observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Drift>,
-    /// What could not be looked at, a line each. What is missing above because of it is not known
-    /// to be absent.
+    /// Kinds or namespaces that could not be observed, one per line. Objects that are missing above
+    /// because of this may exist.
     pub unseen: Vec<String>,
 }
 
@@ -289,35 +290,35 @@ pub struct AppTree {
 pub struct TreeObject {
     pub key: Key,
     pub depth: usize,
-    /// The object it belongs to; `None` for one of the app's own.
+    /// The object that owns it; `None` for an object of the app itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Key>,
     /// The app declares it.
     pub declared: bool,
-    /// The app has a claim to it. What an object of the app owns has none.
+    /// The app has a claim to it. Objects that are owned by an object of the app have none.
     pub owned: bool,
     pub present: bool,
     pub health: Health,
-    /// Why it is not healthy.
+    /// The reason why it is not healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<Timestamp>,
 }
 
-/// A piece of what the pods of an app have logged.
+/// A part of the logs of the pods of an app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogPart {
-    /// Whose logs these are, each `pod/container`; it comes first, and again with all of them when
+    /// The sources of the logs, each `pod/container`. Sent first, and again with all sources when
     /// more are followed.
     Sources { names: Vec<String> },
     Line {
-        /// Who wrote it: `pod/container`.
+        /// The container that wrote it: `pod/container`.
         source: String,
         text: String,
     },
-    /// Something about the logs: one that cannot be read, a part that is left out.
+    /// A remark about the logs: a log that cannot be read, or a part that is left out.
     Note { text: String },
 }
 
@@ -330,7 +331,7 @@ pub struct RefusedVersion {
     pub at: Timestamp,
 }
 
-/// What a store says about a version.
+/// The description of a version by its store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionNote {
@@ -360,7 +361,7 @@ pub struct HistoryRecord {
     pub kind: String,
     pub subject: String,
     pub actor: String,
-    /// What it says, for people.
+    /// A description for people.
     pub text: String,
 }
 
@@ -373,35 +374,35 @@ pub struct DriftRecord {
     pub key: Key,
     pub cause: Cause,
     pub seen: Timestamp,
-    /// When it was put right, or was seen to be there no longer; `None` if it was not.
+    /// The time when it was corrected, or was observed to be gone; `None` if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healed: Option<Timestamp>,
     pub writer: Writer,
-    /// What differed; empty if its body was erased or was too large to keep.
+    /// The differences; empty if its body was erased or was too large to store.
     pub differences: Vec<Difference>,
-    /// What was left alone: where something stands that is not declared. Then nothing differed.
+    /// The undeclared fields that were left unchanged. If there are any, `differences` is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Arc<str>>,
 }
 
-/// What would be done.
+/// The plans of the requested apps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanAnswer {
     pub apps: Vec<AppPlan>,
 }
 
-/// What would be done for one app.
+/// The steps that would be taken for one app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppPlan {
     pub app: AppId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
-    /// The plan is for what was accepted, and the stores offer something older now.
+    /// The plan is for the accepted version, and the stores now have an older one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<SetBack>,
-    /// The version would be refused, for these reasons.
+    /// The reasons why the version would be refused.
     pub refused: Vec<String>,
     /// The app is only observed: none of the steps is taken.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -417,14 +418,14 @@ pub struct PlanStep {
     pub key: Key,
     pub verb: Verb,
     pub cause: Cause,
-    /// What it changes, from what is there to what would be.
+    /// The differences between the current state and the state after it.
     pub differences: Vec<Difference>,
-    /// The target would refuse it.
+    /// The reason why the target would refuse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// Who set what of a resource.
+/// The origin of the fields of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explained {
@@ -432,39 +433,40 @@ pub struct Explained {
     pub resource: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// The version that was looked at; none for files that are in no store.
+    /// The version that was read; none for files that are in no store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
     pub fields: Vec<ExplainedField>,
 }
 
-/// A field, and who set it.
+/// A field, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedField {
     pub field: String,
-    /// Nothing if it is secret.
+    /// `None` if it is secret.
     pub value: Option<String>,
-    /// Absent where no file set it.
+    /// `None` if no file set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The field of a kustomization that set it; absent for what is written so.
+    /// The field of a kustomization that set it; `None` if the file sets it directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// An order is recorded.
+/// A recorded order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ordered {
     pub app: AppId,
-    /// What the order ends or leaves undone, for people: what a suspension had skipped.
+    /// The effects that the order ends or leaves undone, for people, such as what was skipped
+    /// during a suspension.
     pub notes: Vec<String>,
 }
 
-/// How a test message fared.
+/// The result of a test message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NotifyTested {

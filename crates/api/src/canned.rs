@@ -1,5 +1,5 @@
-//! An agent with fixed answers: for tests of the socket and of what the commands show, where a real
-//! one would be in the way.
+//! An agent with fixed responses, for tests of the socket and of the output of commands, where a
+//! real agent would get in the way.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +32,7 @@ use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuesti
 /// The agent's own time: 2026-11-15 12:00:00 UTC.
 pub const NOON: Timestamp = Timestamp::from_millis(1_794_744_000_000);
 
-/// An agent that always answers the same, and keeps what it was ordered.
+/// An agent that always returns the same responses, and records its orders.
 #[derive(Debug)]
 pub struct CannedAgent {
     pub overview: Overview,
@@ -48,7 +48,8 @@ pub struct CannedAgent {
 }
 
 impl CannedAgent {
-    /// Two apps: `web/shop`, which has every trouble there is, and `default/motd`, which has none.
+    /// Returns two apps: `web/shop`, which has every kind of problem, and `default/motd`, which has
+    /// none.
     pub fn example() -> Self {
         let detail = troubled();
         let overview = Overview {
@@ -74,7 +75,7 @@ impl CannedAgent {
         }
     }
 
-    /// What it was ordered, and by whom.
+    /// Returns the recorded orders and their authors.
     pub fn orders(&self) -> Vec<(Actor, OrderRequest)> {
         self.kept().clone()
     }
@@ -109,7 +110,7 @@ impl Agent for CannedAgent {
         Box::pin(async move {
             self.known(&question.app)?;
             let parts = stream::iter(self.logs.clone());
-            // Followed logs go on for ever.
+            // Followed logs never end.
             Ok(if question.follow { parts.chain(stream::pending()).boxed() } else { parts.boxed() })
         })
     }
@@ -203,7 +204,7 @@ fn tally(counts: &[(&str, u64)]) -> Tally {
     counts.iter().map(|(call, count)| ((*call).to_owned(), *count)).collect()
 }
 
-/// What a cluster says of itself that has too many namespaces to watch.
+/// The degradation reported by a cluster that has too many namespaces to watch.
 const POLLED: &str = "12 kinds or namespaces are polled every 5 min 0 s, as 500 streams are open already: \
                       let the agent list and watch Secret in the whole cluster, one stream for all";
 
@@ -239,7 +240,8 @@ fn object(class: &str, name: &str) -> Key {
     Key::new(class, "web", name).expect("a plain name")
 }
 
-/// A Deployment whose new pods do not start, with an app that declares something that is not there.
+/// Returns a Deployment whose new pods do not start, in an app that declares an object that does
+/// not exist.
 fn tree() -> AppTree {
     let healthy = |class: &str, name: &str, depth, owner: Option<&Key>, age| TreeObject {
         key: object(class, name),
@@ -540,7 +542,7 @@ fn plan() -> PlanAnswer {
 }
 
 fn notifiers() -> Vec<NotifyTested> {
-    let refused = "hooks.example answered 403: check its URL and credentials".to_owned();
+    let refused = "hooks.example returned 403: check its URL and credentials".to_owned();
     vec![
         NotifyTested { notifier: "default/ops".to_owned(), problem: None },
         NotifyTested { notifier: "web/shop-team".to_owned(), problem: Some(refused) },

@@ -1,4 +1,4 @@
-//! The asker's end of the socket.
+//! The client's end of the socket.
 
 use std::fmt;
 use std::io;
@@ -26,44 +26,45 @@ use crate::answer::{
 use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 use crate::route::Route;
 
-/// A plan of many apps renders each of them: an answer may take this long.
+/// The time limit for a response. A plan of many apps renders each of them, so it may take this
+/// long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The longest answer that is read.
+/// The size limit of a response.
 const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
 
-/// The longest part of an answer that comes in parts.
+/// The size limit of one part of a response in parts.
 const LONGEST_PART: usize = 4 * 1024 * 1024;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why there is no answer.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     #[error(
-        "no agent is running at {}: start one with `setpoint run --config …`, or name the data folder of a running one with `--data`",
+        "no agent is running at {}: start one with `setpoint run --config …`, or set the data directory of a running one with `--data`",
         socket.display()
     )]
     NoAgent { socket: PathBuf },
-    #[error("you may not use {}: {owner}", socket.display())]
+    #[error("cannot use {}: {owner}", socket.display())]
     Denied { socket: PathBuf, owner: Owner },
     #[error("cannot reach the agent at {}: check the path and the agent's log", socket.display())]
     Unreachable { socket: PathBuf, source: io::Error },
-    #[error("the agent at {} broke off: see its log, then ask again", socket.display())]
+    #[error("the agent at {} closed the connection: check its log, then try again", socket.display())]
     BrokenOff { socket: PathBuf, source: Cause },
-    #[error("the agent at {} did not answer within {} s: see its log, then ask again", socket.display(), PATIENCE.as_secs())]
+    #[error("the agent at {} did not respond within {} s: check its log, then try again", socket.display(), PATIENCE.as_secs())]
     Silent { socket: PathBuf },
     #[error(
-        "the answer of {} is not understood: use the same version of setpoint as the agent",
+        "cannot parse the response of {}: use the same version of setpoint as the agent",
         socket.display()
     )]
     Garbled { socket: PathBuf, source: Cause },
-    /// The agent understood, and says no.
+    /// The agent refused the request.
     #[error(transparent)]
     Refused(Problem),
 }
 
-/// Whom a person has to be to use a socket.
+/// The owner of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner(Option<u32>);
 
@@ -72,19 +73,19 @@ impl fmt::Display for Owner {
         match self.0 {
             Some(0) => f.write_str("it belongs to root; run this with sudo"),
             Some(uid) => write!(f, "it belongs to the user with id {uid}; run this as that user or root"),
-            None => f.write_str("its folder is closed to you; run this as the user the agent runs as, or as root"),
+            None => f.write_str("its directory is closed to you; run this as the user the agent runs as, or as root"),
         }
     }
 }
 
-/// Asks one agent. Every question is a connection of its own.
+/// A client of one agent. Every request uses a connection of its own.
 #[derive(Clone, Debug)]
 pub struct Client {
     socket: PathBuf,
 }
 
 impl Client {
-    /// Does not connect yet.
+    /// Creates a client. Does not connect yet.
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self { socket: socket.into() }
     }
@@ -105,7 +106,8 @@ impl Client {
         self.ask(&Route::Tree(app), &()).await
     }
 
-    /// Hands over each piece of the logs as it comes, until there are no more or `take` has enough.
+    /// Passes each part of the logs to `take` as it arrives, until there are no more or `take`
+    /// breaks.
     pub async fn logs(
         &self,
         question: &LogQuestion,
@@ -149,7 +151,7 @@ impl Client {
         self.understood(&body.to_bytes())
     }
 
-    /// A connection, and what is asked over it.
+    /// Connects, and builds the request.
     async fn prepared(
         &self,
         route: &Route,
@@ -167,7 +169,7 @@ impl Client {
         Ok((stream, request))
     }
 
-    /// Sends a request, and reads its answer beside the connection that brings it.
+    /// Sends a request, and reads its response while driving the connection.
     async fn exchange<T>(
         &self,
         stream: UnixStream,
@@ -183,16 +185,16 @@ impl Client {
         };
         tokio::pin!(answer, connection);
         tokio::select! {
-            // The answer is looked at first: a connection that ends right after it has done its
+            // The response is polled first: a connection that ends right after it has done its
             // work.
             biased;
             answered = &mut answer => answered,
-            // Once the connection is over, everything it brought is there to be read.
+            // Once the connection is over, all it received can be read.
             _ = &mut connection => answer.await,
         }
     }
 
-    /// The body of an answer that is one; what the agent says no with otherwise.
+    /// Returns the body of a successful response, or the agent's error.
     async fn judged(&self, response: Response<Incoming>) -> Result<Limited<Incoming>, AskError> {
         let status = response.status();
         let body = Limited::new(response.into_body(), LONGEST_ANSWER);
@@ -208,7 +210,7 @@ impl Client {
         response: Response<Incoming>,
         mut take: impl FnMut(T) -> ControlFlow<()>,
     ) -> Result<(), AskError> {
-        // The limit on an answer is for those that are held whole.
+        // The size limit applies only to responses that are held in memory as a whole.
         let mut body = match response.status() {
             StatusCode::OK => response.into_body(),
             _ => return self.judged(response).await.map(drop),

@@ -1,9 +1,9 @@
-//! What can be asked of a running agent, over its local socket: for the agent that answers and the
-//! commands that ask.
+//! The API of a running agent over its local socket: used by the agent, which serves it, and by the
+//! commands, which call it.
 //!
-//! Reading order: [`question`] and [`answer`] (the words), [`agent`] (who answers them), `route`
-//! (where each is asked), [`server`] and [`client`] (the two ends of the socket). Who asks is known
-//! from the socket itself, never from what a request says.
+//! Reading order: [`question`] and [`answer`] (the types of requests and responses), [`agent`] (the
+//! trait that serves them), `route` (methods and paths), [`server`] and [`client`] (the two ends of
+//! the socket). The caller is known from the socket itself, never from the content of a request.
 
 pub mod agent;
 pub mod answer;
@@ -20,7 +20,7 @@ pub use agent::{Agent, Problem, ProblemKind};
 pub use client::{AskError, Client};
 pub use server::{BindError, Server};
 
-/// The agent's socket in its data folder.
+/// Returns the path of the agent's socket in its data directory.
 pub fn socket_in(data: &Path) -> PathBuf {
     data.join("agent.sock")
 }

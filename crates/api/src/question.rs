@@ -1,11 +1,11 @@
-//! Questions and orders.
+//! Requests and orders.
 
 use serde::{Deserialize, Serialize};
 use setpoint_core::intent::IntentId;
 use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
 
-/// What was recorded about one app or all.
+/// A request for the records about one app or all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HistoryQuestion {
@@ -18,7 +18,7 @@ pub struct HistoryQuestion {
     pub before: Option<u64>,
 }
 
-/// Which drift.
+/// A request for recorded drift.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DriftQuestion {
@@ -27,27 +27,27 @@ pub struct DriftQuestion {
     pub limit: usize,
 }
 
-/// Whose logs, and how much of them.
+/// A request for logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogQuestion {
     pub app: AppId,
-    /// Only those of this object and of what it owns.
+    /// Only the logs of this object and of the objects it owns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectName>,
-    /// Go on as more is written, until whoever asks hangs up.
+    /// Continue with new lines until the client disconnects.
     #[serde(default)]
     pub follow: bool,
-    /// Only what was written in this last while.
+    /// Only lines written within this time before now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Span>,
-    /// Only the last so many lines of each container.
+    /// Only this number of lines from the end of each container's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<u64>,
     /// Only containers of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// Those of the run before the present one.
+    /// The logs of the previous run.
     #[serde(default)]
     pub previous: bool,
 }
@@ -60,32 +60,32 @@ pub struct ObjectName {
     pub name: String,
 }
 
-/// A plan for one app, or all of them.
+/// A request for the plan of one app or all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlanRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<AppId>,
-    /// A version of the app's store: a full id or an unambiguous beginning of one; what was
-    /// accepted if unsaid.
+    /// A version of the app's store: a full id or an unambiguous beginning of one. If omitted: the
+    /// accepted version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rev: Option<String>,
 }
 
-/// Who set what of a resource that an app declares.
+/// A request for the origin of the fields of a resource that an app declares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExplainQuestion {
     pub app: AppId,
     pub object: ObjectName,
-    /// Its namespace, if there are several of that name.
+    /// Its namespace, if several objects have that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Everything below it is told; all of the resource if unsaid.
+    /// The field to explain, with all fields below it. If omitted: the whole resource.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub field: String,
-    /// A version of the app's store: a full id or an unambiguous beginning of one; what was
-    /// accepted if unsaid.
+    /// A version of the app's store: a full id or an unambiguous beginning of one. If omitted: the
+    /// accepted version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rev: Option<String>,
 }
@@ -100,11 +100,11 @@ pub struct OrderRequest {
     pub order: OrderKind,
 }
 
-/// What may be ordered.
+/// The kinds of orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum OrderKind {
-    /// Look now and let the accepted bundle through.
+    /// Observe now, and permit the steps of the accepted bundle.
     Sync {
         allow_prune: u32,
     },
@@ -113,11 +113,11 @@ pub enum OrderKind {
     },
     Resume,
     Hold,
-    /// Let go of a hold; after a rewrite `accept` names the version that is right.
+    /// Release a hold. After a rewrite, `accept` names the correct version.
     Release {
         accept: Option<String>,
     },
-    /// A person looked: the change of unknown outcome happened, or it did not.
+    /// Record the outcome of a change, which a person has checked: it happened, or it did not.
     Settle {
         intent: IntentId,
         done: bool,

@@ -1,14 +1,14 @@
-//! Where each question is asked: one method and path for it, known to both ends.
+//! The routes: one method and path for each request, shared by both ends.
 //!
-//! What takes no more than a name is a `GET`; what takes a question in JSON, or changes something,
-//! is a `POST`.
+//! A request without parameters other than a name is a `GET`. One with a JSON body, or one that
+//! changes something, is a `POST`.
 
 use hyper::Method;
 use setpoint_core::name::AppId;
 
 use crate::agent::{Problem, ProblemKind};
 
-/// One thing that can be asked.
+/// A request, without its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Overview,
@@ -27,7 +27,7 @@ const APPS: &str = "/v1/apps/";
 const TREES: &str = "/v1/trees/";
 
 impl Route {
-    /// Whether the request has a body.
+    /// Reports whether the request has a body.
     pub(crate) fn has_question(&self) -> bool {
         !matches!(self, Self::Overview | Self::App(_) | Self::Tree(_) | Self::TestNotifiers)
     }
@@ -48,7 +48,7 @@ impl Route {
     pub(crate) fn path(&self) -> String {
         match self {
             Self::Overview => "/v1/overview".to_owned(),
-            // Names hold nothing that a path would have to escape.
+            // Names contain no characters that must be escaped in a path.
             Self::App(app) => format!("{APPS}{app}"),
             Self::Tree(app) => format!("{TREES}{app}"),
             Self::Logs => "/v1/logs".to_owned(),
@@ -61,7 +61,7 @@ impl Route {
         }
     }
 
-    /// What is asked at this path by this method.
+    /// Returns the route of a method and path.
     pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Problem> {
         let route = match path {
             "/v1/overview" => Self::Overview,
@@ -81,13 +81,13 @@ impl Route {
         if *method == wanted {
             return Ok(route);
         }
-        Err(Problem::new(ProblemKind::Question, format!("{path} is asked by {wanted}, not by {method}")))
+        Err(Problem::new(ProblemKind::Question, format!("{path} requires {wanted}, not {method}")))
     }
 }
 
 fn app_at(path: &str) -> Result<AppId, Problem> {
     let Some(app) = path.strip_prefix(APPS) else {
-        let message = format!("there is nothing at {path}; the agent answers below /v1, `/v1/overview` for example");
+        let message = format!("{path} does not exist; all routes begin with /v1, for example `/v1/overview`");
         return Err(Problem::new(ProblemKind::Missing, message));
     };
     named(app)

@@ -1,4 +1,4 @@
-//! Every question and what comes back, right and wrong.
+//! Every request and its response, valid and invalid.
 
 use setpoint_api::question::{
     DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, OrderKind, OrderRequest, PlanRequest,
@@ -14,20 +14,20 @@ use crate::place::Place;
 async fn every_answer_arrives_as_it_was_given() {
     let place = Place::new().await;
     let (client, agent) = (place.client(), &place.agent);
-    assert_eq!(client.overview().await.expect("an answer"), agent.overview);
-    assert_eq!(client.app(agent.detail.summary.app.clone()).await.expect("an answer"), agent.detail);
-    assert_eq!(client.tree(agent.tree.app.clone()).await.expect("an answer"), agent.tree);
+    assert_eq!(client.overview().await.expect("a response"), agent.overview);
+    assert_eq!(client.app(agent.detail.summary.app.clone()).await.expect("a response"), agent.detail);
+    assert_eq!(client.tree(agent.tree.app.clone()).await.expect("a response"), agent.tree);
     let question = HistoryQuestion { app: None, limit: 1, before: Some(412) };
-    assert_eq!(client.history(&question).await.expect("an answer"), agent.history[1..2]);
+    assert_eq!(client.history(&question).await.expect("a response"), agent.history[1..2]);
     let question = DriftQuestion { app: None, limit: 9 };
-    assert_eq!(client.drift(&question).await.expect("an answer"), agent.drift);
+    assert_eq!(client.drift(&question).await.expect("a response"), agent.drift);
     let request = PlanRequest { app: None, rev: None };
-    assert_eq!(client.plan(&request).await.expect("an answer"), agent.plan);
+    assert_eq!(client.plan(&request).await.expect("a response"), agent.plan);
     let object = ObjectName { kind: "Secret".to_owned(), name: "shop".to_owned() };
     let app = agent.detail.summary.app.clone();
     let question = ExplainQuestion { app, object, namespace: None, field: String::new(), rev: None };
-    assert_eq!(client.explain(&question).await.expect("an answer"), agent.explained);
-    assert_eq!(client.test_notifiers().await.expect("an answer"), agent.notifiers);
+    assert_eq!(client.explain(&question).await.expect("a response"), agent.explained);
+    assert_eq!(client.test_notifiers().await.expect("a response"), agent.notifiers);
 }
 
 #[tokio::test]
@@ -58,10 +58,10 @@ async fn what_the_agent_says_no_to_is_told_in_its_words() {
     assert_eq!(problem.message, "there is no app web/nothing: `setpoint status` lists them");
 }
 
-/// Writes bytes to the socket and reads what comes back, until the agent closes.
+/// Writes bytes to the socket and reads the response, until the agent closes.
 async fn exchange(place: &Place, request: &[u8]) -> String {
-    let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is there");
-    // The agent may answer and close before all of a bad request was written.
+    let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is running");
+    // The agent may respond and close before all of an invalid request was written.
     let _ = stream.write_all(request).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -80,11 +80,11 @@ async fn problem(place: &Place, method: &str, path: &str, body: &str) -> (String
 async fn each_kind_of_problem_has_its_status() {
     let place = Place::new().await;
     let cases = [
-        ("GET", "/v1/nothing", "", "HTTP/1.1 404 Not Found", "there is nothing at /v1/nothing"),
+        ("GET", "/v1/nothing", "", "HTTP/1.1 404 Not Found", "/v1/nothing does not exist"),
         ("GET", "/v1/apps/Shop", "", "HTTP/1.1 400 Bad Request", "`Shop` is not a valid app"),
         ("GET", "/v1/apps/web/none", "", "HTTP/1.1 404 Not Found", "there is no app web/none"),
-        ("DELETE", "/v1/overview", "", "HTTP/1.1 400 Bad Request", "is asked by GET"),
-        ("POST", "/v1/history", "", "HTTP/1.1 400 Bad Request", "the question is not understood"),
+        ("DELETE", "/v1/overview", "", "HTTP/1.1 400 Bad Request", "requires GET"),
+        ("POST", "/v1/history", "", "HTTP/1.1 400 Bad Request", "cannot parse the request"),
         ("POST", "/v1/history", r#"{"limit":1,"evil":2}"#, "HTTP/1.1 400 Bad Request", "unknown field `evil`"),
     ];
     for (method, path, body, status, message) in cases {
@@ -100,12 +100,12 @@ async fn a_question_of_more_than_a_mebibyte_is_refused_unread() {
     let long = format!("{{\"limit\":1,\"app\":\"{}\"}}", "a".repeat(1024 * 1024));
     let (status, problem) = problem(&place, "POST", "/v1/history", &long).await;
     assert_eq!(status, "HTTP/1.1 400 Bad Request");
-    assert_eq!(problem.message, "the question is longer than 1048576 bytes");
+    assert_eq!(problem.message, "the request is longer than 1048576 bytes");
 }
 
 #[tokio::test]
 async fn rubbish_does_not_trouble_those_who_ask_properly() {
     let place = Place::new().await;
     exchange(&place, b"\x16\x03\x01\x02\x00 rubbish\r\n\r\n").await;
-    assert_eq!(place.client().overview().await.expect("an answer"), place.agent.overview);
+    assert_eq!(place.client().overview().await.expect("a response"), place.agent.overview);
 }

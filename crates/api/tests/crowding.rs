@@ -1,4 +1,4 @@
-//! Many connections at once: those that ask nothing do not keep out those that do.
+//! Many connections at once: idle ones do not keep out those with requests.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use tokio::time::timeout;
 
 use crate::place::Place;
 
-/// Several times as many as are held at the same time.
+/// Several times the number of simultaneous connections.
 const CROWD: usize = 300;
 
-/// Well below the time after which a connection that asks nothing is closed.
+/// Well below the time after which an idle connection is closed.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Connections that send this and then wait.
+/// Opens connections that send these bytes and then wait.
 async fn crowd(place: &Place, sent: &[u8]) -> Vec<UnixStream> {
     let mut idle = Vec::new();
     for _ in 0..CROWD {
-        let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is there");
-        stream.write_all(sent).await.expect("it is taken");
+        let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is running");
+        stream.write_all(sent).await.expect("it is received");
         idle.push(stream);
     }
     idle
@@ -32,8 +32,8 @@ async fn connections_that_ask_nothing_make_room_for_a_newcomer() {
     for sent in [&b""[..], b"GET /v1/over", half] {
         let idle = crowd(&place, sent).await;
         for _ in 0..10 {
-            let overview = timeout(SOON, place.client().overview()).await.expect("it is answered soon");
-            assert_eq!(overview.expect("an answer"), place.agent.overview);
+            let overview = timeout(SOON, place.client().overview()).await.expect("a response soon");
+            assert_eq!(overview.expect("a response"), place.agent.overview);
         }
         drop(idle);
     }
@@ -42,10 +42,10 @@ async fn connections_that_ask_nothing_make_room_for_a_newcomer() {
 #[tokio::test]
 async fn a_response_has_no_date_which_cannot_be_made_before_1970() {
     let place = Place::new().await;
-    let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is there");
-    stream.write_all(b"GET /v1/overview HTTP/1.1\r\nhost: agent\r\n\r\n").await.expect("it is taken");
+    let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is running");
+    stream.write_all(b"GET /v1/overview HTTP/1.1\r\nhost: agent\r\n\r\n").await.expect("it is received");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("an answer");
+    stream.read_to_string(&mut answer).await.expect("a response");
     let (head, _) = answer.split_once("\r\n\r\n").expect("a head and a body");
     assert!(head.starts_with("HTTP/1.1 200") && !head.to_lowercase().contains("\r\ndate:"), "{head}");
 }

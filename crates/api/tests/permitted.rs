@@ -1,5 +1,5 @@
-//! Who may ask. On Linux each thread has credentials of its own, so a thread can be another user
-//! while the agent stays who it is.
+//! The permissions of callers. On Linux each thread has credentials of its own, so a thread can be
+//! another user while the agent keeps its own.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::place::Place;
 
 const NOBODY: u32 = 65_534;
 
-/// Asks as the user `nobody`; `None` where that takes rights that the tests do not have.
+/// Sends a request as the user `nobody`; `None` if the tests have no permission to do so.
 #[expect(clippy::disallowed_methods, reason = "another user needs a thread of its own")]
 async fn asked_by_nobody(socket: &Path) -> Option<Result<Overview, AskError>> {
     if !geteuid().is_root() {
@@ -33,7 +33,7 @@ async fn asked_by_nobody(socket: &Path) -> Option<Result<Overview, AskError>> {
     Some(asking.await.expect("it ends without a panic"))
 }
 
-/// As open as a careless administrator could make it.
+/// Sets the mode that a careless administrator would set.
 fn open_to_all(path: &Path) {
     set_mode(path, 0o777);
 }
@@ -60,7 +60,10 @@ async fn another_user_is_refused_also_where_the_mode_was_opened() {
     let Some(asked) = asked_by_nobody(&place.socket()).await else { return };
     let Err(AskError::Refused(problem)) = asked else { panic!("{asked:?}") };
     assert_eq!(problem.kind, ProblemKind::Forbidden);
-    assert_eq!(problem.message, "user:nobody may not ask this agent: ask as user:root or root");
+    assert_eq!(
+        problem.message,
+        "user:nobody has no permission to use this agent: run the command as user:root or root"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,5 +72,5 @@ async fn a_closed_folder_is_told_apart_from_no_agent() {
     set_mode(place.folder.path(), 0o700);
     let Some(asked) = asked_by_nobody(&place.socket()).await else { return };
     let error = asked.expect_err("nobody may not");
-    assert!(error.to_string().contains("its folder is closed to you"), "{error}");
+    assert!(error.to_string().contains("its directory is closed to you"), "{error}");
 }

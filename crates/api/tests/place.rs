@@ -1,4 +1,4 @@
-//! A folder with an agent that answers in it.
+//! A directory with a running agent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-/// An agent under test. Ends with the value that holds it.
+/// An agent under test. Ends when the value is dropped.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
     pub(crate) agent: Arc<CannedAgent>,
@@ -19,8 +19,8 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) async fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder for the test");
-        let server = Server::bind(&socket_in(folder.path())).await.expect("the place is free");
+        let folder = tempfile::tempdir().expect("a directory for the test");
+        let server = Server::bind(&socket_in(folder.path())).await.expect("the path is free");
         let agent = Arc::new(CannedAgent::example());
         let (stop, stopped) = oneshot::channel();
         let mut serving = JoinSet::new();
@@ -40,12 +40,12 @@ impl Place {
         Client::new(self.socket())
     }
 
-    /// What keeps the agent answering until it is dropped.
+    /// Returns the sender that keeps the agent running until it is dropped.
     pub(crate) fn stopper(&mut self) -> Option<oneshot::Sender<()>> {
         self.stop.take()
     }
 
-    /// Asks the agent to stop, and waits until it has.
+    /// Stops the agent, and waits until it has ended.
     pub(crate) async fn stop(&mut self) {
         drop(self.stop.take());
         self.serving.join_next().await.expect("it was serving").expect("it ends without a panic");

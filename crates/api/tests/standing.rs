@@ -1,4 +1,4 @@
-//! How the socket comes and goes: its mode, what stands there already, what is left behind.
+//! The life of the socket file: its mode, what it replaces, and what is left when it is removed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -33,7 +33,7 @@ async fn the_socket_of_a_dead_agent_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = socket_in(folder.path());
     drop(UnixListener::bind(&socket).expect("a socket"));
-    // A killed agent leaves this behind too.
+    // A killed agent leaves this directory too.
     fs::create_dir(folder.path().join(".new")).expect("a folder");
     let server = Server::bind(&socket).await;
     assert!(server.is_ok(), "{server:?}");

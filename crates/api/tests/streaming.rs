@@ -1,4 +1,4 @@
-//! Answers that come in parts: whole, cut short by either side, and never too many.
+//! Responses in parts: complete, cut short by either side, and never too many.
 
 use std::ops::ControlFlow;
 
@@ -33,7 +33,7 @@ async fn whoever_has_heard_enough_hangs_up() {
         count += 1;
         if count == place.agent.logs.len() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    // What is followed never ends by itself.
+    // A followed log never ends on its own.
     place.client().logs(&question(true), take).await.expect("they are read");
 }
 
@@ -43,7 +43,7 @@ async fn an_agent_that_stops_ends_what_is_followed() {
     let client = place.client();
     let mut stop = place.stopper();
     let take = |_| {
-        // The first part shows that the answer is under way.
+        // The first part shows that the response is under way.
         drop(stop.take());
         ControlFlow::Continue(())
     };

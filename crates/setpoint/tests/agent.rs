@@ -231,7 +231,7 @@ fn an_override_without_its_reason_never_reaches_the_agent() {
 fn a_notifier_that_did_not_take_the_message_is_exit_4() {
     let run = Place::new().run(&["notify", "test"]);
     assert_eq!(run.code, Some(4));
-    has(&run, &["default/ops: took the message", "web/shop-team: hooks.example answered 403"]);
+    has(&run, &["default/ops: took the message", "web/shop-team: hooks.example returned 403"]);
 }
 
 #[test]

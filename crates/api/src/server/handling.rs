@@ -1,4 +1,4 @@
-//! Question in, answer out: the route, the body, the agent, the status.
+//! Handles one request: finds its route, parses its body, calls the agent and returns the response.
 
 use std::convert::Infallible;
 
@@ -17,7 +17,7 @@ use super::seats::Progress;
 use crate::agent::{Agent, Problem, ProblemKind};
 use crate::route::Route;
 
-/// The longest question. Orders are a few lines.
+/// The longest request body. Orders are a few lines.
 const LONGEST_QUESTION: usize = 1024 * 1024;
 
 pub(super) async fn handle(
@@ -30,7 +30,7 @@ pub(super) async fn handle(
         Ok(by) => answer(request, by, agent, (streams, progress)).await,
         Err(problem) => Err(problem.clone()),
     };
-    // What comes in parts is answered for as long as it is listened to.
+    // A response in parts is served for as long as the client reads it.
     if !answered.as_ref().is_ok_and(|(_, comes)| *comes == Comes::InParts) {
         progress.answered();
     }
@@ -78,25 +78,25 @@ async fn answer(
     Ok((body?, Comes::Whole))
 }
 
-/// The body, all of it and in time, as what the route takes.
+/// Reads the whole body within its limits and parses it as the request of the route.
 async fn question<T: DeserializeOwned>(request: Request<Incoming>, progress: &Progress) -> Result<T, Problem> {
     let wrong = |message: String| Problem::new(ProblemKind::Question, message);
     let body = Limited::new(request.into_body(), LONGEST_QUESTION).collect();
     let body = timeout(ARRIVAL, body)
         .await
-        .map_err(|_| wrong(format!("the question did not arrive in full within {} s", ARRIVAL.as_secs())))?
+        .map_err(|_| wrong(format!("the request did not arrive in full within {} s", ARRIVAL.as_secs())))?
         .map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => wrong(format!("the question is longer than {LONGEST_QUESTION} bytes")),
-            None => wrong(format!("the question did not arrive: {error}")),
+            Some(_) => wrong(format!("the request is longer than {LONGEST_QUESTION} bytes")),
+            None => wrong(format!("the request did not arrive: {error}")),
         })?
         .to_bytes();
     progress.heard();
-    serde_json::from_slice(&body).map_err(|error| wrong(format!("the question is not understood: {error}")))
+    serde_json::from_slice(&body).map_err(|error| wrong(format!("cannot parse the request: {error}")))
 }
 
 fn written(answer: &impl Serialize) -> Result<Body, Problem> {
     serde_json::to_vec(answer).map(whole).map_err(|error| {
-        Problem::new(ProblemKind::Unavailable, format!("the answer cannot be written as JSON: {error}"))
+        Problem::new(ProblemKind::Unavailable, format!("the response cannot be written as JSON: {error}"))
     })
 }
 

@@ -1,9 +1,9 @@
 //! The agent's end of the socket: HTTP with JSON bodies, for root and the owner of the socket only.
 //!
-//! Reading order: `socket` (how it comes to be there), `seats` (who makes room), `peer` (who asks),
-//! `handling` (question in, answer out), `parts` (answers that do not end by themselves).
-//! Everything is bounded: connections, answers in parts, the size of a question, and the time it
-//! takes to arrive. How long an answer takes is the agent's matter.
+//! Reading order: `socket` (creating it), `seats` (limiting connections), `peer` (identifying the
+//! caller), `handling` (one request), `parts` (responses without an end of their own). Everything
+//! is bounded: the number of connections and of responses in parts, the size of a request, and the
+//! time until it has arrived. The time for a response is the agent's concern.
 
 mod handling;
 mod parts;
@@ -30,33 +30,35 @@ use seats::{Progress, Seats};
 pub use socket::BindError;
 use socket::Socket;
 
-/// Connections at the same time. One that has asked nothing yet makes room for a newcomer; only
-/// while this many requests are being answered do more wait in the socket's queue.
+/// The number of simultaneous connections. A connection that has sent no request yet makes room for
+/// a new one. More connections wait in the socket's queue only while this many requests are being
+/// served.
 const CONNECTIONS: usize = 64;
 
-/// How long a question may take to arrive.
+/// The time limit for a request to arrive.
 const ARRIVAL: Duration = Duration::from_secs(10);
 
-/// How long answers under way may still take once the agent stops.
+/// The time that responses under way still have once the agent stops.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// The socket, bound and not yet answering.
+/// The socket, bound and not yet served.
 #[derive(Debug)]
 pub struct Server {
     socket: Socket,
 }
 
 impl Server {
-    /// Takes the place at `path`, mode 0600. What a dead agent left there is replaced, a live agent
-    /// is not.
+    /// Binds the socket at `path`, mode 0600. The socket of a dead agent is replaced, that of a
+    /// live one is not.
     ///
-    /// Call it inside a tokio runtime, by the one process that holds the lock of the data folder.
+    /// Must be called inside a tokio runtime, by the process that holds the lock of the data
+    /// directory.
     pub async fn bind(path: &Path) -> Result<Self, BindError> {
         Ok(Self { socket: Socket::bind(path).await? })
     }
 
-    /// Answers until `stop`, then lets answers under way leave for a few seconds. The socket is
-    /// gone when it returns.
+    /// Serves requests until `stop`, then gives responses under way a few seconds. The socket is
+    /// removed when it returns.
     pub async fn serve(self, agent: Arc<dyn Agent>, stop: impl Future<Output = ()>) {
         let mut connections = JoinSet::new();
         let streams = Arc::new(Streams::new());
@@ -74,18 +76,18 @@ impl Server {
                 }
             }
         }
-        // Nobody new finds it; whoever was heard is answered.
+        // New clients no longer find the socket; requests that have arrived are still served.
         drop(self.socket);
-        // What never ends by itself ends here.
+        // Responses without an end of their own end here.
         streams.end();
         let answered = async { while connections.join_next().await.is_some() {} };
-        // What takes longer is cut off with the set: its asker sees a broken connection, not a
-        // wrong answer.
+        // Longer responses are cut off when the set is dropped: the client gets a broken
+        // connection, not a wrong response.
         let _ = timeout(FAREWELL, answered).await;
     }
 }
 
-/// One connection: one question and its answer.
+/// Serves one connection: one request and its response.
 async fn converse(stream: UnixStream, owner: u32, agent: Arc<dyn Agent>, streams: Arc<Streams>, progress: Progress) {
     let peer = peer::of(&stream, owner).await;
     let service = service_fn(|request| handling::handle(request, peer.as_ref(), agent.as_ref(), (&streams, &progress)));
@@ -93,9 +95,9 @@ async fn converse(stream: UnixStream, owner: u32, agent: Arc<dyn Agent>, streams
         .timer(TokioTimer::new())
         .header_read_timeout(ARRIVAL)
         .keep_alive(false)
-        // No client reads it, and making one panics while the machine's clock is before 1970.
+        // No client reads it, and creating one panics while the machine's clock is before 1970.
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
-    // An asker that went away in between has nobody left to be told.
+    // If the client has disconnected meanwhile, there is no one to report an error to.
     let _ = connection.await;
 }

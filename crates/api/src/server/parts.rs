@@ -1,5 +1,4 @@
-//! Answers that come in parts: a JSON value a line, for as long as the asker listens and the agent
-//! runs.
+//! Responses in parts: one JSON value per line, for as long as the client reads and the agent runs.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,17 +12,17 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::agent::{Parts, Problem, ProblemKind};
 
-/// Answers of this kind at the same time. They are fewer than the connections, so that questions
-/// are heard beside them.
+/// The number of simultaneous responses in parts. Fewer than the connections, so that other
+/// requests are still served.
 const MOST: usize = 16;
 
-/// Parts that are there already leave together.
+/// The number of parts that are sent together if they are ready.
 const TOGETHER: usize = 256;
 
 /// A body of any kind.
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// The answers in parts that are under way.
+/// The responses in parts that are under way.
 #[derive(Debug)]
 pub(super) struct Streams {
     turns: Arc<Semaphore>,
@@ -40,19 +39,19 @@ impl Streams {
         self.ended.send_replace(true);
     }
 
-    /// The body of an answer in parts.
+    /// Returns the body of a response in parts.
     pub(super) fn body<T: Serialize + Send + 'static>(&self, parts: Parts<T>) -> Result<Body, Problem> {
         let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
-            let message = format!("{MOST} logs are being read already: end one, then ask again");
+            let message = format!("{MOST} logs are being read already: stop one, then try again");
             return Err(Problem::new(ProblemKind::Unavailable, message));
         };
         let mut ended = self.ended.subscribe();
         let over = async move {
-            // Whoever ends them, or is gone: either way it is over.
+            // An error means that the sender is gone: the response is over in both cases.
             let _ = ended.wait_for(|ended| *ended).await;
         };
         let frames = parts.take_until(Box::pin(over)).ready_chunks(TOGETHER).map(move |parts| {
-            // The turn is given back with the body.
+            // The permit is returned with the body.
             let _kept = &turn;
             Ok(Frame::data(lines(&parts)))
         });

@@ -1,4 +1,4 @@
-//! Who is at the other end, as the kernel says it.
+//! Identifies the caller by the credentials that the kernel reports.
 
 use setpoint_core::name::Actor;
 use tokio::net::UnixStream;
@@ -7,30 +7,31 @@ use crate::agent::{Problem, ProblemKind};
 
 const ACCOUNTS: &str = "/etc/passwd";
 
-/// Who asks, if they may: root and the socket's owner. The mode of the socket says the same; this
-/// holds should someone change it.
+/// Returns the caller, if it is root or the socket's owner. The mode of the socket enforces the
+/// same; this check holds even if the mode is changed.
 pub(super) async fn of(stream: &UnixStream, owner: u32) -> Result<Actor, Problem> {
     let credentials = stream.peer_cred().map_err(|error| {
-        Problem::new(ProblemKind::Forbidden, format!("the system does not say who asks ({error}): connect again"))
+        Problem::new(ProblemKind::Forbidden, format!("cannot read the caller's credentials ({error}): connect again"))
     })?;
     let uid = credentials.uid();
-    // Without the list of accounts people are known by number: who it was stays on record.
+    // Without the list of accounts, people are identified by number: the record still shows who it
+    // was.
     let accounts = tokio::fs::read_to_string(ACCOUNTS).await.unwrap_or_default();
     let actor = actor(uid, &accounts);
     if uid == 0 || uid == owner {
         return Ok(actor);
     }
     let owner = self::actor(owner, &accounts);
-    let message = format!("{actor} may not ask this agent: ask as {owner} or root");
+    let message = format!("{actor} has no permission to use this agent: run the command as {owner} or root");
     Err(Problem::new(ProblemKind::Forbidden, message))
 }
 
-/// A user of this machine, as the ledger names them.
+/// Returns a user of this machine, in the form of the ledger.
 pub fn user(uid: u32) -> Actor {
     actor(uid, &std::fs::read_to_string(ACCOUNTS).unwrap_or_default())
 }
 
-/// `user:<name>`, or `uid:<number>` for whom the list does not name in plain letters.
+/// Returns `user:<name>`, or `uid:<number>` if the accounts have no printable name for it.
 fn actor(uid: u32, accounts: &str) -> Actor {
     let named = accounts.lines().find_map(|line| {
         let mut fields = line.split(':');

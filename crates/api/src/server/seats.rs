@@ -1,5 +1,5 @@
-//! Who is connected, and who makes room for a newcomer: a connection costs little as long as it
-//! asks nothing, so that those are the ones that can pile up.
+//! Limits the connections, and selects those that make room for new ones. A connection without a
+//! request costs little, so these are the ones that can pile up.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-/// How far a connection is.
+/// The progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Phase {
@@ -63,7 +63,8 @@ impl Seats {
         Self { most, taken: VecDeque::new(), changed: Arc::default() }
     }
 
-    /// Whether a newcomer can be taken in: there is room, or a connection that can make room.
+    /// Reports whether a new connection can be accepted: there is room, or a connection that can
+    /// make room.
     pub(super) fn has_room(&mut self) -> bool {
         self.taken.retain(|seat| !seat.task.is_finished());
         self.taken.len() < self.most || self.dispensable().is_some()
@@ -88,8 +89,8 @@ impl Seats {
         self.taken.push_back(Seat { task: begin(progress.clone()), progress });
     }
 
-    /// The connection that has asked nothing for the longest time, or else the one that does not
-    /// read its response.
+    /// Returns the connection that has waited longest without sending a request, or else the oldest
+    /// one whose client does not read the response.
     fn dispensable(&self) -> Option<usize> {
         let oldest = |phase| self.taken.iter().position(|seat| seat.progress.is(phase));
         oldest(Phase::Arriving).or_else(|| oldest(Phase::Leaving))

@@ -1,5 +1,5 @@
-//! The socket in the file system: made where nobody else can reach it, moved into place with its
-//! rights already right.
+//! The socket file: created in a private directory, and moved to its path with its permissions
+//! already set.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -9,31 +9,31 @@ use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
 
-/// After an error of `accept` (too many open files) the next try comes a little later, not at once
-/// and for ever.
+/// After an error of `accept` (too many open files), the next attempt is delayed, to avoid a busy
+/// loop.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The kernel's limit on the path of a socket, its final zero not counted.
+/// The kernel's limit on the path of a socket, without its final zero byte.
 const LONGEST_PATH: usize = 107;
 
-/// Why the socket cannot be there.
+/// The reason why the socket cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    #[error("an agent is already answering at {}: stop it first, or use another data folder", socket.display())]
+    #[error("another agent is running at {}: stop it first, or use another data directory", socket.display())]
     Taken { socket: PathBuf },
-    #[error("{} is not a socket and is left alone: move it away", socket.display())]
+    #[error("{} is not a socket and is not replaced: move it away", socket.display())]
     NotASocket { socket: PathBuf },
     #[error(
-        "the path of the socket {} is {} bytes long, more than the {LONGEST_PATH} the system allows: use a data folder with a shorter path",
+        "the path of the socket {} is {} bytes long, more than the {LONGEST_PATH} the system allows: use a data directory with a shorter path",
         socket.display(),
         socket.as_os_str().len()
     )]
     TooLong { socket: PathBuf },
-    #[error("cannot make the socket {}: check that the data folder is there and may be written", socket.display())]
+    #[error("cannot create the socket {}: check that the data directory exists and is writable", socket.display())]
     Unusable { socket: PathBuf, source: io::Error },
 }
 
-/// A bound socket. Dropping it removes it, unless another has taken its place.
+/// A bound socket. Dropping it removes the file, unless another socket has replaced it.
 #[derive(Debug)]
 pub(super) struct Socket {
     listener: UnixListener,
@@ -76,13 +76,13 @@ impl Drop for Socket {
     fn drop(&mut self) {
         let ours = fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.ino() == self.inode);
         if ours {
-            // What cannot be removed is found dead and replaced by the next agent.
+            // A file that cannot be removed is replaced by the next agent, which finds it dead.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Makes sure that nothing alive and nothing that is not a socket stands at `path`.
+/// Checks that `path` holds no live socket and no other kind of file.
 async fn vacate(path: &Path) -> Result<(), BindError> {
     let unusable = |source| BindError::Unusable { socket: path.to_owned(), source };
     match fs::symlink_metadata(path) {
@@ -95,17 +95,17 @@ async fn vacate(path: &Path) -> Result<(), BindError> {
     }
     match UnixStream::connect(path).await {
         Ok(_) => Err(BindError::Taken { socket: path.to_owned() }),
-        // The rename over it takes its place.
+        // The rename replaces it.
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         Err(error) => Err(unusable(error)),
     }
 }
 
-/// Binds in a folder that only we may enter, sets the mode there, and moves the socket out: at no
-/// instant could anyone else connect. The process's umask would do it too, for every thread at
-/// once.
+/// Binds in a directory that only this user may enter, sets the mode there, and moves the socket
+/// out: no other user can connect at any moment. The process's umask would have the same effect,
+/// but for every thread at once.
 fn make(path: &Path) -> io::Result<(UnixListener, fs::Metadata)> {
-    // Shorter than the socket's own name, so that a path that fits its place fits here.
+    // Shorter than the name of the socket, so that its path fits if the final one does.
     let nursery = path.with_file_name(".new");
     match fs::remove_dir_all(&nursery) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
