@@ -1,8 +1,8 @@
-//! Brings messages to every notifier.
+//! Delivers messages to every notifier.
 //!
-//! Messages of one kind that come within a short window leave as one: forty apps that fail together
-//! are one message to a person. Which notifier has what is remembered until all have it, so that a
-//! message that is handed in again is not repeated to those who had it.
+//! Messages of one kind that arrive within a short window are sent as one: if forty apps fail
+//! together, a person gets one message. The courier remembers which notifiers have a message until
+//! all of them have it, so a message that is submitted again is not repeated to them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,16 +15,16 @@ use reqwest::Client;
 use crate::message::Message;
 use crate::notifier::{DeliveryProblem, Notifier};
 
-/// Matters that some notifiers have and others do not. Beyond this the oldest is forgotten, and at
-/// worst told twice.
+/// The number of messages that are remembered because only some notifiers have them. Beyond this,
+/// the oldest is forgotten, and at worst sent twice.
 const REMEMBERED: usize = 1_000;
 
-/// Times that tests make shorter.
+/// Time limits, which tests shorten.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How long a message waits for others of its kind.
+    /// The time that a message waits for others of its kind.
     pub window: Duration,
-    /// How long a notifier may take.
+    /// The time limit for a notifier to respond.
     pub patience: Duration,
 }
 
@@ -34,27 +34,28 @@ impl Default for Limits {
     }
 }
 
-/// How a test message fared at one notifier.
+/// The result of a test message at one notifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tested {
     pub notifier: String,
     pub problem: Option<DeliveryProblem>,
 }
 
-/// Brings messages to every notifier. Clones are one courier.
+/// Delivers messages to every notifier. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct Courier {
     rounds: Arc<Rounds>,
 }
 
 impl Courier {
-    /// Fails only where TLS cannot be set up on this machine.
+    /// Creates a courier. Fails only if TLS cannot be set up on this machine.
     pub fn new(notifiers: Vec<Notifier>) -> Result<Self, reqwest::Error> {
         Self::with_limits(notifiers, Limits::default())
     }
 
     pub fn with_limits(notifiers: Vec<Notifier>, limits: Limits) -> Result<Self, reqwest::Error> {
-        // Nothing comes from the environment, and nobody sends us and our credentials elsewhere.
+        // Nothing comes from the environment, and no redirect sends a message and its credentials
+        // to another host.
         let client = Client::builder()
             .no_proxy()
             .referer(false)
@@ -65,8 +66,9 @@ impl Courier {
         Ok(Self { rounds: Arc::new(Rounds { notifiers, limits, client, groups, taken }) })
     }
 
-    /// Ends once every notifier has the message, or once each that has not was tried. May be handed
-    /// in again after an error: only those who do not have it are told.
+    /// Delivers a message. Returns once every notifier has it, or an attempt was made for each that
+    /// has not. May be called again after an error: only notifiers without the message are
+    /// contacted.
     pub async fn deliver(&self, message: &Message) -> Result<(), Vec<DeliveryProblem>> {
         if self.rounds.notifiers.is_empty() {
             return Ok(());
@@ -79,7 +81,7 @@ impl Courier {
         }
     }
 
-    /// Sends a message to every notifier at once, with no regard to what was sent before.
+    /// Sends a message to every notifier at once, regardless of earlier messages.
     pub async fn test(&self, message: &Message) -> Vec<Tested> {
         let Rounds { notifiers, client, limits, .. } = self.rounds.as_ref();
         join_all(notifiers.iter().map(async |notifier| {
@@ -89,8 +91,8 @@ impl Courier {
         .await
     }
 
-    /// Adds the message to the round of its kind that is about to leave, or opens one. Whoever
-    /// waits for the round drives it, so it does not matter who goes away.
+    /// Adds the message to the pending round of its kind, or opens one. Every waiting caller drives
+    /// the round, so it does not matter if some of them stop waiting.
     fn join_round(&self, message: &Message) -> Shared<BoxFuture<'static, Outcome>> {
         let mut groups = locked(&self.rounds.groups);
         if let Some(group) = groups.get_mut(&message.kind)
@@ -106,10 +108,10 @@ impl Courier {
     }
 }
 
-/// What is still missing after a round: messages that not everyone has, and who has not and why.
+/// The result of a round: the messages that some notifiers do not have, with their problems.
 type Outcome = Arc<Vec<(Message, Vec<DeliveryProblem>)>>;
 
-/// Messages of one kind that wait to leave together.
+/// Messages of one kind that wait to be sent together.
 #[derive(Debug)]
 struct Group {
     messages: Vec<Message>,
@@ -125,7 +127,7 @@ struct Rounds {
     taken: Mutex<VecDeque<PendingMessage>>,
 }
 
-/// A message that some notifiers have, by their place in the list.
+/// A message that some notifiers have, by their index in the list.
 #[derive(Debug)]
 struct PendingMessage {
     message: Message,
@@ -135,7 +137,7 @@ struct PendingMessage {
 impl Rounds {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the window in which messages gather; who waits for it holds no lock and no worker"
+        reason = "the window in which messages gather; the waiting task holds no lock and no worker"
     )]
     async fn leave(self: Arc<Self>, kind: String) -> Outcome {
         tokio::time::sleep(self.limits.window).await;
@@ -147,7 +149,7 @@ impl Rounds {
         Arc::new(self.missing(messages, &problems))
     }
 
-    /// Tells one notifier what it does not have yet, and remembers what it took.
+    /// Sends one notifier the messages that it does not have yet, and remembers those it accepted.
     async fn tell(&self, place: usize, messages: &[Message]) -> Option<DeliveryProblem> {
         let fresh: Vec<&Message> = messages.iter().filter(|message| !self.has(place, message)).collect();
         if fresh.is_empty() {
@@ -176,8 +178,8 @@ impl Rounds {
         memory.push_back(PendingMessage { message: message.clone(), by: BTreeSet::from([place]) });
     }
 
-    /// Which messages not everyone has. Those that everyone has are forgotten: should the matter
-    /// come back, it is told again.
+    /// Returns the messages that some notifiers do not have. The others are forgotten: if their
+    /// event recurs, it is sent again.
     fn missing(
         &self,
         messages: Vec<Message>,

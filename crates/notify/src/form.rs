@@ -1,4 +1,4 @@
-//! How each kind of webhook wants a message: one body for several messages of one kind.
+//! Formats messages for each kind of webhook: one body for several messages of one kind.
 
 use serde::Serialize;
 use setpoint_core::time::Timestamp;
@@ -6,13 +6,13 @@ use setpoint_documents::NotifierFormat;
 
 use crate::message::Message;
 
-/// So many messages are told in full; the rest is counted.
+/// The number of messages that are written in full; the others are counted.
 const LINES: usize = 20;
 
-/// What is shown of a text that is longer. Twenty of them stay below the limits of chat services.
+/// The length at which a text is cut. Twenty such texts stay below the limits of chat services.
 const LONGEST_TEXT: usize = 1_000;
 
-/// JSON for programs: every field of the event.
+/// JSON for programs, with every field of the event.
 #[derive(Serialize)]
 struct Generic<'a> {
     installation: &'a str,
@@ -20,7 +20,7 @@ struct Generic<'a> {
     /// The whole message for people.
     text: String,
     notes: Vec<GenericNote<'a>>,
-    /// Messages of this kind that are not listed.
+    /// The number of messages of this kind that are not listed.
     more: usize,
 }
 
@@ -31,13 +31,13 @@ struct GenericNote<'a> {
     at: String,
 }
 
-/// What incoming webhooks of Slack take, and of those who copied them.
+/// The body for incoming webhooks of Slack, and of services that copy them.
 #[derive(Serialize)]
 struct Slack {
     text: String,
 }
 
-/// The body for messages of one kind; there is at least one.
+/// Returns the body for messages of one kind, of which there is at least one.
 pub(crate) fn body(format: NotifierFormat, messages: &[&Message]) -> Vec<u8> {
     let written = match format {
         NotifierFormat::Generic => serde_json::to_vec(&generic(messages)),
@@ -64,13 +64,13 @@ fn plain(messages: &[&Message]) -> String {
     told(messages, |text| text, str::to_owned)
 }
 
-/// In Slack's markup three characters are special, and only these.
+/// Escapes the three characters that are special in Slack's markup.
 fn slack(messages: &[&Message]) -> String {
     let escape = |text: String| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     told(messages, escape, |subject| format!("*{subject}*"))
 }
 
-/// A headline, a line for each message, and how many are left out.
+/// Returns a headline, a line for each message, and the number of messages that are left out.
 fn told(messages: &[&Message], escape: impl Fn(String) -> String, strong: impl Fn(&str) -> String) -> String {
     let first = messages[0];
     let (installation, kind) = (escape(first.installation.clone()), escape(first.kind.clone()));
@@ -81,7 +81,7 @@ fn told(messages: &[&Message], escape: impl Fn(String) -> String, strong: impl F
     if let [only] = messages {
         return format!("[{installation}] {kind}: {}", line(only));
     }
-    let mut text = format!("[{installation}] {kind}: {} matters", messages.len());
+    let mut text = format!("[{installation}] {kind}: {} messages", messages.len());
     for message in messages.iter().take(LINES) {
         text.push_str("\n• ");
         text.push_str(&line(message));
@@ -99,10 +99,10 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// RFC 3339, in UTC.
+/// Formats a time as RFC 3339, in UTC.
 fn instant(at: Timestamp) -> String {
     let instant = i64::try_from(at.as_millis()).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    // Beyond the year 9999 only the number is left to say.
+    // Beyond the year 9999, the number is printed instead.
     instant.map_or_else(|| at.as_millis().to_string(), |at| at.to_string())
 }
 
@@ -150,7 +150,7 @@ mod tests {
         let messages: Vec<_> = (0..23).map(|n| message(&format!("web/app-{n}"), "it failed")).collect();
         let told = read(NotifierFormat::Slack, &messages);
         let text = told["text"].as_str().expect("a text");
-        assert!(text.starts_with("[prod-1] not-converged: 23 matters\n• *web/app-0*: it failed\n"), "{text}");
+        assert!(text.starts_with("[prod-1] not-converged: 23 messages\n• *web/app-0*: it failed\n"), "{text}");
         assert!(text.ends_with("*web/app-19*: it failed\nand 3 more"), "{text}");
         assert_eq!(read(NotifierFormat::Generic, &messages)["more"], 3);
     }

@@ -1,9 +1,8 @@
-//! Telling people: messages to webhooks, grouped, and each delivered once to everyone who is to
-//! have it.
+//! Notifies people: sends messages to webhooks, grouped, and each once to every notifier.
 //!
-//! Reading order: [`message`] (what is said), `form` (how each kind of webhook wants it),
-//! [`notifier`] (one receiver), [`courier`] (who brings messages to all of them). Trying again is
-//! the engine's: a message that not every notifier took is handed in again.
+//! Reading order: [`message`] (a message), `form` (the body for each kind of webhook), [`notifier`]
+//! (one receiver), [`courier`] (delivery to all of them). The engine does the retries: it submits a
+//! message again if a notifier did not accept it.
 
 pub mod courier;
 mod form;

@@ -1,24 +1,24 @@
-//! What is said to people.
+//! Messages to people.
 
 use setpoint_core::time::Timestamp;
 
-/// One matter, told once.
+/// A message about one event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Message {
-    /// What kind of matter it is, in one word: `not-converged`.
+    /// The kind of the event, in one word: `not-converged`.
     pub kind: String,
-    /// What it is about: an app, a target, a change.
+    /// The app, the target or the change that it is about.
     pub subject: String,
-    /// What happened and what to do about it.
+    /// The event, and what to do about it.
     pub text: String,
     pub at: Timestamp,
-    /// Which installation speaks.
+    /// The installation that sends it.
     pub installation: String,
 }
 
 impl Message {
-    /// What makes two messages the same: a matter that is told again is the same matter, whenever
-    /// that is.
+    /// Reports whether two messages are about the same event. The time does not count: an event
+    /// that is submitted again is the same event.
     pub(crate) fn is_same_matter(&self, other: &Self) -> bool {
         (&self.kind, &self.subject, &self.text) == (&other.kind, &other.subject, &other.text)
     }

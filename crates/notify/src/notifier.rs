@@ -1,7 +1,6 @@
-//! One receiver: where it is, what it wants to hear, and how handing it a message went.
+//! One receiver: its address, its format, and the result of each delivery.
 //!
-//! The URL of a webhook is often its password, so no error and no `Debug` shows more of it than the
-//! host.
+//! The URL of a webhook is often its password, so errors and `Debug` show only its host.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,28 +13,28 @@ use setpoint_documents::{Credentials, NotifierFormat, NotifierSpec};
 use crate::form;
 use crate::message::Message;
 
-/// Why a notifier does not have a message.
+/// The reason why a notifier did not accept a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("notifier `{notifier}` did not take the message: {trouble}")]
+#[error("notifier `{notifier}` did not accept the message: {trouble}")]
 pub struct DeliveryProblem {
     pub notifier: String,
     pub trouble: Trouble,
 }
 
-/// What went wrong, and what to do about it.
+/// The cause of a failed delivery, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     #[error("its URL cannot be used: write an `http` or `https` URL with a host")]
     Address,
     #[error("the credentials in {} cannot be used: {problem}", file.display())]
     Credentials { file: PathBuf, problem: String },
-    #[error("{host} is reached without TLS, and its credentials would be readable on the way: use `https`")]
+    #[error("the credentials for {host} would be sent without TLS: use `https`")]
     Exposed { host: String },
-    #[error("{host} did not answer within {} s", after.as_secs_f32())]
+    #[error("{host} did not respond within {} s", after.as_secs_f32())]
     Silent { host: String, after: Duration },
-    #[error("{host} cannot be reached: {problem}")]
+    #[error("cannot reach {host}: {problem}")]
     Unreachable { host: String, problem: String },
-    #[error("{host} answered {status}: {next}")]
+    #[error("{host} returned {status}: {next}")]
     Answered { host: String, status: u16, next: &'static str },
 }
 
@@ -55,7 +54,7 @@ impl fmt::Debug for Notifier {
 }
 
 impl Notifier {
-    /// `name` is what people call it: `scope/name` of its document.
+    /// Creates a notifier. `name` is its name for people: `scope/name` of its document.
     pub fn new(name: &str, spec: &NotifierSpec) -> Self {
         let file = |Credentials::File(path): &Credentials| PathBuf::from(path.as_str());
         Self {
@@ -70,7 +69,7 @@ impl Notifier {
         &self.name
     }
 
-    /// Hands over messages of one kind as one.
+    /// Sends messages of one kind in one request.
     pub(crate) async fn tell(
         &self,
         client: &Client,
@@ -98,7 +97,8 @@ impl Notifier {
         }
     }
 
-    /// Read each time: a token that was rotated works at once.
+    /// Returns the authorization header. The file is read each time, so a rotated token works at
+    /// once.
     async fn authorization(&self, url: &Url, host: &str) -> Result<Option<HeaderValue>, Trouble> {
         let Some(file) = &self.credentials else { return Ok(None) };
         if url.scheme() != "https" && !is_loopback(host) {
@@ -128,18 +128,18 @@ fn next(status: StatusCode) -> &'static str {
         StatusCode::NOT_FOUND | StatusCode::GONE => "check its URL; the webhook may have been removed",
         status if status.is_redirection() => "redirects are not followed, write the final URL into its document",
         status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => {
-            "it does not understand the message, check the `format` of its document"
+            "it rejects the message, check the `format` of its document"
         }
-        _ => "it is tried again later",
+        _ => "Setpoint tries again later",
     }
 }
 
-/// The causes of an error are told without the URL.
+/// Describes a failed request. The causes of the error are included without the URL.
 fn unanswered(host: String, after: Duration, error: &reqwest::Error) -> Trouble {
     if error.is_timeout() {
         return Trouble::Silent { host, after };
     }
-    let mut problem = String::from(if error.is_connect() { "connecting failed" } else { "the exchange failed" });
+    let mut problem = String::from(if error.is_connect() { "connecting failed" } else { "the request failed" });
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         problem.push_str(": ");

@@ -1,4 +1,4 @@
-//! Grouping, retrying, and what is said when a notifier does not take a message.
+//! Grouping, retrying, and the errors when a notifier does not accept a message.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn only(problems: Result<(), Vec<DeliveryProblem>>) -> DeliveryProblem {
 #[tokio::test]
 async fn slack_hears_what_its_webhooks_take() {
     let receiver = Receiver::new(&[]).await;
-    courier(vec![slack("ops", &receiver)]).deliver(&message("web/shop")).await.expect("it is taken");
+    courier(vec![slack("ops", &receiver)]).deliver(&message("web/shop")).await.expect("it is accepted");
     let heard = receiver.heard();
     assert_eq!(heard.len(), 1);
     assert!(heard[0].head.starts_with("post /services/t0/b0/hush-hush http/1.1"), "{}", heard[0].head);
@@ -68,7 +68,7 @@ async fn messages_of_one_kind_that_come_together_leave_as_one() {
         receiver.heard().iter().map(|heard| heard.body["text"].as_str().expect("a text").to_owned()).collect();
     texts.sort();
     assert_eq!(texts.len(), 2, "{texts:?}");
-    assert!(texts[0].starts_with("[prod-1] not-converged: 2 matters\n• *web/cart*"), "{texts:?}");
+    assert!(texts[0].starts_with("[prod-1] not-converged: 2 messages\n• *web/cart*"), "{texts:?}");
     assert!(texts[1].starts_with("[prod-1] version-refused: *web/shop*"), "{texts:?}");
 }
 
@@ -84,7 +84,8 @@ async fn who_gives_up_waiting_does_not_hold_up_the_others() {
     let ((), taken) = tokio::join!(leader, courier.deliver(&second));
     assert_eq!(taken, Ok(()));
     assert_eq!(receiver.heard().len(), 1);
-    // Everyone left: what was waiting is handed in again, and the round before is no obstacle.
+    // No caller is left: the pending message is submitted again, and the earlier round does not
+    // interfere.
     let _ = tokio::time::timeout(Duration::from_millis(1), courier.deliver(&first)).await;
     assert_eq!(courier.deliver(&first).await, Ok(()));
 }
@@ -95,7 +96,7 @@ async fn a_receiver_that_fails_in_every_way_and_recovers_has_the_message_once() 
     let courier = courier(vec![slack("ops", &receiver)]);
     let message = message("web/shop");
     let host = || "127.0.0.1".to_owned();
-    let next = "it is tried again later";
+    let next = "Setpoint tries again later";
     let failed = only(courier.deliver(&message).await);
     assert_eq!(failed.trouble, Trouble::Answered { host: host(), status: 500, next });
     assert_eq!(only(courier.deliver(&message).await).trouble, Trouble::Silent { host: host(), after: QUICK.patience });
@@ -103,7 +104,7 @@ async fn a_receiver_that_fails_in_every_way_and_recovers_has_the_message_once() 
     assert!(matches!(reset, Trouble::Unreachable { .. }), "{reset:?}");
     assert_eq!(only(courier.deliver(&message).await).trouble, Trouble::Answered { host: host(), status: 429, next });
     assert_eq!(courier.deliver(&message).await, Ok(()));
-    // 500, 429 and the 200 that counts.
+    // 500, 429 and the successful 200.
     assert_eq!(receiver.heard().len(), 3);
 }
 
@@ -117,7 +118,7 @@ async fn who_has_a_message_does_not_hear_it_again_because_another_has_not() {
     }
     assert_eq!(courier.deliver(&message).await, Ok(()));
     assert_eq!((well.heard().len(), ill.heard().len()), (1, 3));
-    // The matter is over. Should it come back, both are told.
+    // The event is over. If it recurs, both are notified.
     assert_eq!(courier.deliver(&message).await, Ok(()));
     assert_eq!((well.heard().len(), ill.heard().len()), (2, 4));
 }
@@ -148,7 +149,7 @@ async fn the_secret_in_a_url_is_never_shown() {
 #[tokio::test]
 async fn a_token_is_read_from_its_file_each_time() {
     let receiver = Receiver::new(&[]).await;
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("token");
     let path = AbsolutePath::new(file.to_str().expect("a plain path")).expect("an absolute path");
     let with_token = NotifierSpec {
@@ -160,7 +161,7 @@ async fn a_token_is_read_from_its_file_each_time() {
     assert!(matches!(missing.trouble, Trouble::Credentials { .. }), "{missing}");
     for token in ["first", "second"] {
         std::fs::write(&file, format!("{token}\n")).expect("it can be written");
-        courier.deliver(&message("web/shop")).await.expect("it is taken");
+        courier.deliver(&message("web/shop")).await.expect("it is accepted");
         let heard = receiver.heard().pop().expect("a request");
         assert!(heard.head.contains(&format!("authorization: bearer {token}")), "{}", heard.head);
     }
@@ -185,7 +186,7 @@ async fn a_test_message_tells_how_each_notifier_fared() {
     assert_eq!(tested.len(), 2);
     assert_eq!((tested[0].notifier.as_str(), &tested[0].problem), ("well", &None));
     let problem = tested[1].problem.as_ref().expect("it was refused").to_string();
-    assert!(problem.contains("answered 403: check its URL and credentials"), "{problem}");
+    assert!(problem.contains("returned 403: check its URL and credentials"), "{problem}");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! A webhook on loopback that does what it is told to do, one request after the other, and keeps
-//! what it heard.
+//! A webhook on loopback that follows a script, one request after the other, and records the
+//! requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,24 +9,24 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// What the receiver does with a request.
+/// The reaction of the receiver to a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Does {
     Answer(u16),
-    /// Reads and says nothing, ever.
+    /// Reads the request and never responds.
     Hang,
-    /// Breaks the connection before it has read anything.
+    /// Resets the connection before reading anything.
     Reset,
 }
 
-/// A request that was heard.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
     pub(crate) head: String,
     pub(crate) body: Value,
 }
 
-/// A receiver that answers 200 once its script is over.
+/// A receiver that returns 200 once its script is over.
 pub(crate) struct Receiver {
     port: u16,
     heard: Arc<Mutex<Vec<Heard>>>,
@@ -43,13 +43,13 @@ impl Receiver {
         Self { port, heard, _serving: serving }
     }
 
-    /// Where it is reached, with a secret in the path as webhooks have it.
+    /// Returns its URL, with a secret in the path as real webhooks have it.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/services/T0/B0/hush-hush", self.port)
     }
 
     pub(crate) fn heard(&self) -> Vec<Heard> {
-        self.heard.lock().expect("nobody panics with it").clone()
+        self.heard.lock().expect("no thread panics while holding it").clone()
     }
 }
 
@@ -58,16 +58,16 @@ async fn serve(listener: TcpListener, mut script: VecDeque<Does>, heard: Arc<Mut
     while let Ok((mut stream, _)) = listener.accept().await {
         match script.pop_front().unwrap_or(Does::Answer(200)) {
             Does::Reset => {
-                // Closed with unread bytes in it, a connection is reset and not ended.
+                // If it is closed with unread bytes in it, a connection is reset and not ended.
                 stream.readable().await.expect("a request comes");
             }
             Does::Hang => hanging.push(stream),
             Does::Answer(status) => {
                 let request = read(&mut stream).await;
-                heard.lock().expect("nobody panics with it").push(request);
+                heard.lock().expect("no thread panics while holding it").push(request);
                 let answer =
                     format!("HTTP/1.1 {status} Any\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n");
-                stream.write_all(answer.as_bytes()).await.expect("the asker waits for it");
+                stream.write_all(answer.as_bytes()).await.expect("the client waits for it");
             }
         }
     }
@@ -84,7 +84,7 @@ async fn read(stream: &mut TcpStream) -> Heard {
                 return Heard { head, body: serde_json::from_str(body).expect("JSON") };
             }
         }
-        let read = stream.read_buf(&mut bytes).await.expect("the asker is there");
+        let read = stream.read_buf(&mut bytes).await.expect("the client is connected");
         assert_ne!(read, 0, "a request ends after its body");
     }
 }
