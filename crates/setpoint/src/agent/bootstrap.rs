@@ -1,4 +1,4 @@
-//! The bootstrap document: the only one outside a store. It says where all others are.
+//! The bootstrap document: the only one outside a store. It declares the location of all others.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use setpoint_engine::accept::repository;
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
 use setpoint_ledger::anchor::AnchorFile;
 
-/// The bootstrap, and the names it gives to what it brings.
+/// The bootstrap document, and the names of the app and the store that it declares.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
     pub spec: BootstrapSpec,
@@ -23,14 +23,14 @@ pub struct Bootstrap {
     pub path: PathBuf,
 }
 
-/// Why there is no bootstrap.
+/// The reason why the bootstrap document cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    #[error("the bootstrap document {} cannot be read: name it with `--config`, or make one with `setpoint init`", path.display())]
+    #[error("cannot read the bootstrap document {}: set its path with `--config`, or create one with `setpoint init`", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("the bootstrap document is refused:\n{problems}")]
     Refused { problems: String },
-    #[error("{} holds {found}: write exactly one document of the kind Bootstrap", path.display())]
+    #[error("{} contains {found}: write exactly one document of the kind Bootstrap", path.display())]
     NotOne { path: PathBuf, found: String },
 }
 
@@ -50,29 +50,29 @@ impl Bootstrap {
         }
     }
 
-    /// Where the ledger is anchored.
+    /// Returns the anchor of the ledger.
     pub fn anchor(&self) -> Option<AnchorFile> {
         self.spec.anchor.as_ref().map(|anchor| AnchorFile::new(anchor.file.as_str()))
     }
 
-    /// The app whose resources are the control documents.
+    /// Returns the app whose resources are the control documents.
     pub fn root() -> AppId {
         let scope = Scope::new(ROOT_SCOPE).expect("the root's scope is a valid name");
         AppId::new(scope, AppName::new("root").expect("a plain name"))
     }
 
-    /// The target of the root app: the engine itself.
+    /// Returns the target of the root app: the engine itself.
     pub fn engine() -> TargetIdentity {
         TargetIdentity::new("engine").expect("a plain identity")
     }
 
-    /// The store that holds them, as apps may name it too.
+    /// Returns the store with the control documents. Apps may use it too.
     pub fn store() -> StoreName {
         StoreName::new(setpoint_engine::accept::BOOTSTRAP_STORE).expect("a plain name")
     }
 
-    /// Adds the root app and its store to controls, which come from documents and never hold them
-    /// themselves.
+    /// Adds the root app and its store to controls. Controls come from documents and never contain
+    /// these two.
     pub fn govern(&self, controls: &mut Controls, of: Option<Digest>) {
         let control = AppControl {
             document: Digest::of(format!("{:?}", self.spec).as_bytes()),

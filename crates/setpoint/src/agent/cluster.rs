@@ -1,5 +1,5 @@
-//! A Kubernetes cluster as a target of the agent: how it is entered, what is remembered of it, and
-//! what the accept plane must know of its kinds.
+//! A Kubernetes cluster as a target of the agent: its credentials, its stored state, and its kinds
+//! for the accept plane.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,12 +31,12 @@ use super::connect::Connector;
 use crate::complaint::told;
 use crate::doors::OwnCluster;
 
-/// An API server tells of an event when its request is answered: those of requests that were under
-/// way together come within this.
+/// An API server reports an audit event when its request completes. Events of requests that were
+/// under way at the same time arrive within this time.
 const AUDIT_SETTLES: Span = Span::seconds(1);
 
 impl Connector {
-    /// The way into a cluster; the error is for people.
+    /// Connects to a cluster; the error is for people.
     pub(super) fn cluster(&self, spec: &TargetSpec) -> Result<KubeTarget, String> {
         let connection = self.way_in(spec)?.map_err(|error| told(&error))?;
         let namespace = spec.namespace.as_ref().map(|name| name.as_str().to_owned()).or(connection.namespace.clone());
@@ -73,24 +73,25 @@ impl Connector {
         Ok(Connection::in_cluster(host, port, &account.join("token"), &account.join("ca.crt")))
     }
 
-    /// The namespace this process runs in, where that is in the cluster that the document leads to.
+    /// Returns the namespace of this process, if it runs in the cluster of the document.
     pub(super) fn own_namespace(&self, spec: &TargetSpec) -> Result<Option<String>, String> {
         let own_cluster = self.own_cluster.as_ref().filter(|_| spec.kubeconfig.is_none());
         let Some(file) = own_cluster.map(|own| own.account.join("namespace")) else { return Ok(None) };
         let unreadable = |error: io::Error| {
             let file = file.display();
-            format!("{file} cannot be read, which says where the agent itself runs: {error}")
+            format!("cannot read {file}, which holds the agent's own namespace: {error}")
         };
         fs::read_to_string(&file).map(|text| Some(text.trim().to_owned())).map_err(unreadable)
     }
 }
 
-/// How long an event may come after another that happened later.
+/// Returns the longest time by which an event may arrive after another that happened later.
 fn audit_settles(audit: &AuditTrail) -> Span {
     AUDIT_SETTLES + audit.webhook.as_ref().map_or(Span::ZERO, |webhook| webhook.batch_wait.span())
 }
 
-/// What follows a cluster's audit trail, each to be driven for as long as the cluster is connected.
+/// Returns the tasks that follow a cluster's audit trail. Each must run as long as the cluster is
+/// connected.
 pub(super) fn audit_tasks(
     cluster: &KubeTarget,
     audit: &AuditTrail,
@@ -116,7 +117,7 @@ pub(super) fn audit_tasks(
     tasks
 }
 
-/// The health expressions of a Target document, compiled.
+/// Compiles the health expressions of a Target document.
 fn health_rules(spec: &TargetSpec) -> Result<HealthRules, Vec<FieldProblem>> {
     let mut rules = HealthRules::default();
     let mut problems = Vec::new();
@@ -131,24 +132,24 @@ fn health_rules(spec: &TargetSpec) -> Result<HealthRules, Vec<FieldProblem>> {
             Err(bad @ BadRule::NotAKind { .. }) => ("kind", bad.to_string()),
             Err(BadRule::Expression { field, source, .. }) => (field, source.to_string()),
         };
-        // Messages say what is wrong and then what to do.
+        // Messages consist of the problem and the remedy.
         let (message, help) = problem.rsplit_once("; ").unwrap_or((&problem, "correct it"));
         problems.push(FieldProblem::new(format!("spec.health[{n}].{field}"), message, help));
     }
     if problems.is_empty() { Ok(rules) } else { Err(problems) }
 }
 
-/// What is wrong with a Target document that only shows once its expressions are compiled.
+/// Returns the problems of a Target document that show only when its expressions are compiled.
 pub(super) fn target_problems(spec: &TargetSpec) -> Vec<FieldProblem> {
     health_rules(spec).err().unwrap_or_default()
 }
 
-/// The name under which an installation is known in clusters: short, and fit for a label.
+/// Returns the name of an installation in clusters: short, and valid as a label.
 pub(super) fn installation_name(origin: &str) -> String {
     Digest::of(origin.as_bytes()).to_string().chars().filter(char::is_ascii_hexdigit).take(12).collect()
 }
 
-/// What is remembered of clusters, in the disposable database.
+/// The stored state of clusters, in the disposable database.
 #[derive(Debug)]
 struct ClusterMemory(Arc<Scratch>);
 
@@ -172,7 +173,7 @@ impl Memory for ClusterMemory {
     }
 }
 
-/// What the accept plane must know of a cluster's kinds.
+/// The kinds of a cluster, for the accept plane.
 #[derive(Debug)]
 pub(super) struct ClusterKinds {
     pub(super) cluster: KubeTarget,
@@ -202,7 +203,7 @@ impl Kinds for ClusterKinds {
     }
 
     fn wave(&self, body: &Value) -> i32 {
-        // One that is no number has refused its version before this is asked.
+        // A version with an invalid number was refused before.
         order::wave(body).ok().flatten().unwrap_or(0)
     }
 

@@ -1,5 +1,5 @@
-//! From documents to connections: a Store document to a Git store, a Target document to a host or a
-//! cluster.
+//! Connects to the systems that documents declare: a Store document to a Git store, a Target
+//! document to a host or a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,36 +28,36 @@ use super::log::Log;
 use crate::complaint::told;
 use crate::doors::{Clock, OwnCluster};
 
-/// Makes connections.
+/// Creates connections.
 #[derive(Debug)]
 pub(super) struct Connector {
     pub(super) clock: Clock,
     pub(super) digest_key: DigestKey,
     pub(super) data: PathBuf,
-    /// What this process runs from on its machine: no app may declare it.
+    /// The files and directories that this process itself needs: no app may declare them.
     pub(super) own: Vec<PathBuf>,
-    /// The cluster this process runs in.
+    /// The cluster that this process runs in.
     pub(super) own_cluster: Option<OwnCluster>,
-    /// Shared, so that several stores of one repository are one copy and one poll.
+    /// Shared, so that several stores of one repository share one copy and one poll.
     pub(super) cache: GitCache,
-    /// What clusters know this installation by.
+    /// The name of this installation in clusters.
     pub(super) installation: String,
     pub(super) log: Arc<dyn Log>,
-    /// What may be forgotten at any time.
+    /// The disposable database.
     pub(super) scratch: Option<Arc<Scratch>>,
 }
 
-/// A target, and what the accept plane must know of its kinds.
+/// A target, with the kinds that the accept plane needs to know.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     pub(super) target: Arc<dyn Target>,
     pub(super) kinds: Arc<dyn Kinds + Send + Sync>,
-    /// End with the last of its copies.
+    /// The tasks of a cluster, which end when the last clone is dropped.
     watching: Option<Arc<Watching>>,
 }
 
 impl Reach {
-    /// Keeps what is known of a cluster for the next process.
+    /// Stores the state known of a cluster for the next process.
     pub(super) async fn remember(&self) {
         if let Some(watching) = &self.watching {
             watching.cluster.remember().await;
@@ -94,7 +94,7 @@ impl Connector {
         Ok(Arc::new(GitStore::open(options)?))
     }
 
-    /// The store of the bootstrap: the only one that may be a folder of this machine.
+    /// Opens the store of the bootstrap: the only one that may be a directory of this machine.
     pub(super) fn bootstrap_store(&self, bootstrap: &Bootstrap) -> Result<Arc<dyn Store>, StoreError> {
         let store = &bootstrap.spec.store;
         let mut options =
@@ -106,8 +106,8 @@ impl Connector {
         Ok(Arc::new(GitStore::open(options)?))
     }
 
-    /// A digest of the kubeconfig that a connection is made from, so that a change of it is
-    /// noticed; `None` where there is none, or where it cannot be read.
+    /// Returns a digest of the kubeconfig of a connection, to detect changes of it; `None` if there
+    /// is none, or if it cannot be read.
     pub(super) fn made_from(spec: &TargetSpec) -> Option<Digest> {
         let file = spec.kubeconfig.as_ref()?;
         fs::read(file.as_str()).ok().map(|text| Digest::of(&text))
@@ -125,7 +125,7 @@ impl Connector {
                 let root = spec.root.as_ref().map(|root| PathBuf::from(root.as_str()));
                 let mut options =
                     HostOptions::new(root, self.data.clone(), Arc::new(move || clock.now()), self.digest_key.clone());
-                // The lock of the ledger's folder makes this process the only one of its
+                // The lock of the ledger's directory makes this process the only one of its
                 // installation.
                 options.alone = true;
                 options.own.clone_from(&self.own);
@@ -149,7 +149,8 @@ impl Connector {
                 Ok(Reach { target: Arc::new(cluster), kinds, watching: Some(Arc::new(watching)) })
             }
             TargetFamily::Memory => {
-                Err("this version cannot reach targets of this kind: use `kind: host` or `kind: kubernetes`".to_owned())
+                Err("this version does not support targets of this kind: use `kind: host` or `kind: kubernetes`"
+                    .to_owned())
             }
         }
     }
@@ -159,7 +160,7 @@ fn enter(options: &mut GitOptions, credentials: Option<&StoreCredentials>, known
     let over_ssh = !options.url.starts_with("https://");
     match credentials {
         Some(StoreCredentials::File(file)) if over_ssh => {
-            // Without known hosts the store refuses, and says so.
+            // Without known hosts, the store reports an error.
             let key = file.as_str().into();
             options.ssh = known_hosts.map(|known_hosts| SshOptions { key, known_hosts });
         }
@@ -173,12 +174,12 @@ fn enter(options: &mut GitOptions, credentials: Option<&StoreCredentials>, known
     }
 }
 
-/// A folder of a document as a path of a tree.
+/// Converts a directory of a document to a path of a tree.
 pub(super) fn folder_of(path: &RelativePath) -> Result<StorePath, StoreError> {
     store_path(path).map_err(|bad| StoreError::refused(bad.to_string(), "correct the path"))
 }
 
-/// What the accept plane must know of a host's kinds.
+/// The kinds of a host, for the accept plane.
 #[derive(Debug)]
 struct HostKinds(Arc<HostTarget>);
 
@@ -193,7 +194,7 @@ impl Kinds for HostKinds {
             |problem: setpoint_target_host::Problem| FieldProblem::new(problem.path, problem.message, problem.hint);
         match setpoint_target_host::check(kind, body) {
             Ok(declared) if self.0.is_own(&declared) => {
-                let message = "Setpoint itself runs from what is there";
+                let message = "the path belongs to Setpoint itself";
                 vec![FieldProblem::new("spec.path", message, "choose another path")]
             }
             Ok(_) => Vec::new(),
@@ -209,7 +210,7 @@ impl Kinds for HostKinds {
         after_implied(declared, setpoint_target_host::implied_dependencies)
     }
 
-    /// A folder that is not empty is not deleted, and removing a command undoes nothing.
+    /// A directory with entries is never deleted, and removing a command undoes nothing.
     fn is_protected(&self, _: &str, _: &str) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! Erasing what a record says in its body, as a person may have a right to: the record stays, and
-//! another one says that its body is gone.
+//! Erases the body of a record, to which a person may have a right: the record stays, and another
+//! one records that its body is gone.
 
 use setpoint_core::name::{Actor, Scope};
 use setpoint_core::time::Span;
@@ -11,7 +11,7 @@ use super::{AgentOptions, HOLDER};
 /// Long enough for one record.
 const LEASE: Span = Span::minutes(1);
 
-/// A person's word that a body is to go.
+/// A person's request to erase a body.
 #[derive(Clone, Debug)]
 pub struct Wish {
     /// The number of its record.
@@ -20,7 +20,7 @@ pub struct Wish {
     pub reason: String,
 }
 
-/// Why nothing was erased.
+/// The reason why nothing was erased.
 #[derive(Debug, thiserror::Error)]
 pub enum EraseError {
     #[error(transparent)]
@@ -37,8 +37,8 @@ impl From<LedgerError> for EraseError {
     }
 }
 
-/// Erases the body of a record and answers the number of the one that says so. The agent may not be
-/// running.
+/// Erases the body of a record. Returns the number of the record of the erasure. Must not be called
+/// while the agent runs.
 pub async fn erase(options: AgentOptions, wish: Wish) -> Result<u64, EraseError> {
     let Wish { seq, actor, reason } = wish;
     let Alone { ledger, origin, clock, .. } = open_alone(options).await?;
@@ -52,13 +52,13 @@ pub async fn erase(options: AgentOptions, wish: Wish) -> Result<u64, EraseError>
     let lease = ledger.acquire(request).await?;
     let erasure = Erasure { origin, epoch: lease.epoch, now: clock.now(), seq, scope, actor, reason };
     let erased = ledger.erase_body(erasure).await;
-    // What could not be erased must not keep the agent waiting for the lease either.
+    // Even if the erasure failed, the agent must not have to wait for the lease.
     ledger.release(&lease).await?;
     ledger.close().await?;
     Ok(erased?.seqs.start)
 }
 
-/// The scope that the record is of: who may read the one may read that it was erased.
+/// Returns the scope of a record: everyone who may read the record may read that it was erased.
 async fn scope_of(ledger: &dyn Ledger, origin: &setpoint_ledger::Origin, seq: u64) -> Result<Scope, LedgerError> {
     let records = ledger.records(origin, seq..seq + 1).await?;
     let record = records.first().ok_or_else(|| LedgerError::input(format!("there is no record {seq}")))?;

@@ -1,5 +1,5 @@
-//! Who set what of a resource that an app declares: its version rendered once more, with every node
-//! knowing where it came from.
+//! Explains the fields of a resource that an app declares: its version is rendered again, and each
+//! node records its origin.
 
 use setpoint_api::answer::Explained;
 use setpoint_api::question::ExplainQuestion;
@@ -18,7 +18,7 @@ impl Answers {
         let impossible = |message: String| Problem::new(ProblemKind::Conflict, message);
         if *app == Bootstrap::root() {
             let message =
-                format!("{app} declares control documents: each is as it is written in the bootstrap's store");
+                format!("{app} declares control documents, which are not rendered: read them in the bootstrap's store");
             return Err(impossible(message));
         }
         let revision = match (&question.rev, &status.facts.accepted) {

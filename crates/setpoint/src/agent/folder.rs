@@ -1,4 +1,4 @@
-//! The data folder of an installation: who it is, and where its parts are kept.
+//! The data directory of an installation: its identity, and the paths of its parts.
 
 use std::error::Error;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,22 +14,22 @@ use setpoint_ledger::{LedgerError, Origin};
 
 use crate::doors;
 
-/// Where an installation keeps what it must not lose, and what it may.
+/// The directory with the state of an installation, both durable and disposable.
 #[derive(Clone, Debug)]
 pub struct DataFolder {
     path: PathBuf,
 }
 
-/// Who an installation is. Made once; whoever loses it loses the right to sign its ledger.
+/// The identity of an installation. Created once; without it the ledger can no longer be signed.
 #[derive(Debug)]
 pub struct Installation {
     pub origin: Origin,
     pub signer: Signer,
-    /// Digests of secrets are made with it, so that a shown digest is no oracle.
+    /// The key of digests of secrets, so that a shown digest cannot be used to test guesses.
     pub digest_key: DigestKey,
 }
 
-/// Why a data folder cannot be used.
+/// The reason why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     #[error("{} cannot be used: check that it exists, has room and belongs to this user", path.display())]
@@ -37,17 +37,17 @@ pub enum FolderError {
     #[error("{} is damaged: restore it from a copy; without it the ledger cannot be signed", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
     #[error(
-        "{} holds no installation: name its data folder with `--data`; if it was lost, begin anew with `setpoint recover`",
+        "{} holds no installation: set its data directory with `--data`; if it was lost, start over with `setpoint recover`",
         path.display()
     )]
     NotInstalled { path: PathBuf },
     #[error("{} names no valid log: restore it from a copy", path.display())]
     Origin { path: PathBuf, source: BadOrigin },
-    #[error("another process installed itself in {} at the same time: start this one again", path.display())]
+    #[error("another process created an installation in {} at the same time: start this one again", path.display())]
     Taken { path: PathBuf },
 }
 
-/// The installation as it is written down.
+/// The serialised identity.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Written {
@@ -65,28 +65,28 @@ impl Written {
     }
 }
 
-/// An identity that is not written down yet.
+/// An identity that has not been written yet.
 pub(super) struct NewInstallation(Written);
 
 const INSTALLATION: &str = "installation.json";
-/// More than the files beside a database take that is opened.
+/// More bytes than the auxiliary files of an open database need.
 const PROBE: usize = 64 << 10;
 
 impl DataFolder {
-    /// Makes the folder, for this user only, unless it is there.
+    /// Creates the directory, for this user only, if it does not exist.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let failed = |source| FolderError::Io { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         Ok(Self { path: path.to_owned() })
     }
 
-    /// A folder in which there is an installation already: nothing is made.
+    /// Opens a directory that already has an installation. Creates nothing.
     pub fn existing(path: &Path) -> Result<Self, FolderError> {
         let folder = Self { path: path.to_owned() };
         if folder.is_installed() { Ok(folder) } else { Err(FolderError::NotInstalled { path: path.to_owned() }) }
     }
 
-    /// Whether the disk takes what opening a ledger needs.
+    /// Checks that the disk has space for opening a ledger.
     pub fn try_writing(&self) -> Result<(), FolderError> {
         let path = self.path.join("probe");
         let written = || {
@@ -95,7 +95,7 @@ impl DataFolder {
             file.sync_all()
         };
         let tried = written();
-        // Half of it takes room as well. Should it stay, the next try overwrites it.
+        // Even half of it takes space. If it cannot be removed, the next attempt overwrites it.
         let _ = fs::remove_file(&path);
         tried.map_err(|source| FolderError::Io { path, source })
     }
@@ -108,32 +108,32 @@ impl DataFolder {
         self.path.join("agent.sock")
     }
 
-    /// Copies of stores: disposable.
+    /// The copies of stores: disposable.
     pub fn stores(&self) -> PathBuf {
         self.path.join("stores")
     }
 
-    /// Remembered renders: disposable.
+    /// The cached renders: disposable.
     pub fn renders(&self) -> PathBuf {
         self.path.join("renders")
     }
 
-    /// Versions that other programs read while they render: disposable.
+    /// The versions that external renderers read: disposable.
     pub fn trees(&self) -> PathBuf {
         self.path.join("trees")
     }
 
-    /// What other programs render otherwise: disposable.
+    /// The differences found by shadow renderers: disposable.
     pub fn shadows(&self) -> PathBuf {
         self.path.join("shadows")
     }
 
-    /// Whether an installation was ever made here.
+    /// Reports whether an installation was ever created here.
     pub fn is_installed(&self) -> bool {
         self.path.join(INSTALLATION).exists()
     }
 
-    /// Who this installation is.
+    /// Reads the identity of this installation.
     pub fn installation(&self) -> Result<Installation, FolderError> {
         let path = self.path.join(INSTALLATION);
         let written: Written = match fs::read(&path) {
@@ -148,8 +148,8 @@ impl DataFolder {
         written.installation(&path)
     }
 
-    /// Refuses a folder in which this installation is not any more: it was removed, and perhaps
-    /// another one made in its place.
+    /// Fails if this installation is no longer in the directory: it was removed, and perhaps
+    /// another one created in its place.
     pub(super) fn refuse_unless_of(&self, origin: &Origin) -> Result<(), Box<dyn Error + Send + Sync>> {
         let removed = || LedgerError::Removed { path: self.path.join(INSTALLATION) };
         match self.installation() {
@@ -159,8 +159,8 @@ impl DataFolder {
         }
     }
 
-    /// Who this installation is, and what is still to be written down if it is a new one. To be
-    /// called by the process that holds the lock of the folder.
+    /// Reads the identity of this installation, or generates a new one that is still to be written.
+    /// Must be called by the process that holds the lock of the directory.
     pub(super) fn installation_or_new(&self) -> Result<(Installation, Option<NewInstallation>), FolderError> {
         match self.installation() {
             Err(FolderError::NotInstalled { .. }) => {
@@ -172,9 +172,9 @@ impl DataFolder {
         }
     }
 
-    /// Writes an identity down, whole or not at all, and never over another one: a torn or replaced
-    /// identity is a lost installation. The ledger is there by then, so that an identity without a
-    /// ledger always means that the ledger was lost.
+    /// Writes an identity, completely or not at all, and never over another one: a torn or replaced
+    /// identity is a lost installation. Must be called after the ledger was created, so that an
+    /// identity without a ledger always means that the ledger was lost.
     pub(super) fn install(&self, NewInstallation(written): &NewInstallation) -> Result<(), FolderError> {
         let path = self.path.join(INSTALLATION);
         let next = self.path.join("installation.json.next");
@@ -183,7 +183,7 @@ impl DataFolder {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            // A file of our own: one that was there may be another name of an identity.
+            // A new file: an existing one may be a hard link to an identity.
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
             file.write_all(&serde_json::to_vec(written)?)?;
             file.sync_all()?;
@@ -236,7 +236,7 @@ mod tests {
     fn an_installation_is_never_replaced_by_another_one() {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(parent.path()).unwrap();
-        // As if the lock kept no one out.
+        // As if the lock had excluded no other process.
         let (_, late) = folder.installation_or_new().unwrap();
         let first = installed(&folder);
         assert!(matches!(folder.install(&late.unwrap()), Err(FolderError::Taken { .. })));

@@ -1,6 +1,6 @@
-//! A ledger that a checkpoint kept outside of it shows to have lost records, as after an older copy
-//! was restored: what is lost, and a person's word that it is. Until that is recorded the agent
-//! changes nothing.
+//! Handles a ledger that has lost records, as after an older copy was restored: a checkpoint stored
+//! elsewhere proves the loss. Shows the lost records, and records a person's confirmation of the
+//! loss. Until then the agent changes nothing.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,52 +19,52 @@ use crate::doors::Clock;
 /// Long enough for one record.
 const LEASE: Span = Span::minutes(1);
 
-/// A person's word that records are lost.
+/// A person's confirmation that records are lost.
 #[derive(Clone, Debug)]
 pub struct Loss {
-    /// How many, as that person was told.
+    /// The number of records that the person confirms as lost.
     pub lost: u64,
     pub actor: Actor,
     pub reason: String,
 }
 
-/// What the checkpoints that are kept outside of a ledger show of it.
+/// The state of a ledger compared with the checkpoints stored outside of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     pub origin: Origin,
-    /// The file with the newest of these checkpoints, if there is any.
+    /// The file with the newest of these checkpoints, if there is one.
     pub witness: Option<PathBuf>,
-    /// How many records there are.
+    /// The number of existing records.
     pub present: u64,
-    /// How it was found.
+    /// The state in which it was found.
     pub standing: Standing,
-    /// Whether the gap was recorded.
+    /// True if the gap was recorded.
     pub recorded: bool,
-    /// Where the former anchor is kept then, if there was one.
+    /// The copy of the former anchor that was then made, if there was one.
     pub former: Option<PathBuf>,
 }
 
-/// Why nothing can be shown or recorded.
+/// The reason why the gap cannot be shown or recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum GapError {
     #[error(transparent)]
     Opening(#[from] OpeningError),
-    #[error("the ledger cannot say where it stands")]
+    #[error("cannot read the state of the ledger")]
     Unread { source: LedgerError },
-    #[error("{found} records are lost, not {named}: look again without `--lost`; nothing was recorded")]
+    #[error("{found} records are lost, not {named}: run this again without `--lost` to see them; nothing was recorded")]
     OtherLoss { named: u64, found: u64 },
-    #[error("the anchor {} cannot be kept beside itself: make its folder writable; nothing was recorded", path.display())]
+    #[error("cannot copy the anchor {}: make its directory writable; nothing was recorded", path.display())]
     NotKept { path: PathBuf, source: io::Error },
-    #[error("the gap could not be recorded")]
+    #[error("cannot record the gap")]
     NotRecorded { source: LedgerError },
     #[error(
-        "the gap is recorded, but the ledger stays read-only until its anchor is written too: {trouble}; then run this again"
+        "the gap is recorded, but the ledger stays read-only until its anchor is written too: {trouble}; correct that and run this again"
     )]
     NotAnchored { trouble: String },
 }
 
-/// Holds the ledger against its anchor and, given a person's word for exactly what is lost, records
-/// that. The agent may not be running.
+/// Compares the ledger with its anchor. With a person's confirmation of exactly the lost records,
+/// records the gap. Must not be called while the agent runs.
 pub async fn gap(options: AgentOptions, loss: Option<Loss>) -> Result<Shown, GapError> {
     let Alone { ledger, origin, folder, anchor, clock } = open_alone(options).await?;
     let head = ledger.head(&origin).await.map_err(|source| GapError::Unread { source })?;
@@ -78,8 +78,8 @@ pub async fn gap(options: AgentOptions, loss: Option<Loss>) -> Result<Shown, Gap
     Ok(shown)
 }
 
-/// The file with the newest checkpoint, of those that hold one: the ledger was opened, so that all
-/// of them are believed. Of two equal ones the first.
+/// Returns the file with the newest checkpoint, the first of equal ones. All of them are trusted,
+/// because the ledger could be opened.
 fn newest_of(files: impl Iterator<Item = AnchorFile>) -> Option<PathBuf> {
     let mut newest: Option<(u64, PathBuf)> = None;
     for file in files {
@@ -117,7 +117,7 @@ async fn record(
     let recorded = async {
         let lease = ledger.record_gap(gap).await?;
         ledger.release(&lease).await?;
-        // The anchor follows before the ledger is closed.
+        // The anchor is updated before the ledger is closed.
         ledger.close().await?;
         ledger.head(origin).await
     };

@@ -1,5 +1,5 @@
-//! Telling people: the machine's notes, brought to the notifiers that the accepted documents name,
-//! and said in the agent's log.
+//! Notifies people: delivers the machine's notes to the notifiers of the accepted documents, and
+//! logs them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,21 +14,21 @@ use crate::complaint::told;
 use crate::doors::Clock;
 use crate::interpreter::Messenger;
 
-/// Brings notes to people.
+/// Delivers notes to people.
 #[derive(Debug)]
 pub(super) struct Messages {
     pub(super) clock: Clock,
-    /// Which installation speaks.
+    /// The installation that sends them.
     pub(super) installation: String,
     pub(super) provider: Arc<Provider>,
     pub(super) log: Arc<dyn Log>,
-    /// The courier, and the documents it was made for.
+    /// The courier, and the documents it was created for.
     pub(super) courier: Mutex<Option<(Arc<ControlDocuments>, Courier)>>,
 }
 
 impl Messages {
-    /// The courier of the documents in force. It remembers who has what, so it is kept while the
-    /// documents stay.
+    /// Returns the courier of the documents in force. It remembers which notifiers have which
+    /// message, so it is reused until the documents change.
     pub(super) fn courier(&self) -> Result<Courier, String> {
         let documents = self.provider.documents();
         let mut kept = self.courier.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +68,7 @@ impl Messenger for Messages {
             let courier = match self.courier() {
                 Ok(courier) => courier,
                 Err(problem) => {
-                    self.log.say(&format!("nobody can be told: {problem}"));
+                    self.log.say(&format!("cannot notify anyone: {problem}"));
                     return false;
                 }
             };
@@ -76,7 +76,7 @@ impl Messenger for Messages {
                 Ok(()) => true,
                 Err(problems) => {
                     for problem in problems {
-                        self.log.say(&format!("a notifier was not reached: {problem}"));
+                        self.log.say(&format!("a message was not delivered: {problem}"));
                     }
                     false
                 }

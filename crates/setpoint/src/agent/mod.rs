@@ -1,16 +1,17 @@
-//! The agent: one process that holds this installation's apps, and the composition root of
-//! everything it needs.
+//! The agent: one process that manages this installation's apps. Composes all parts that it needs.
 //!
-//! | file | what it sees to |
-//! | --- | --- |
-//! | [`folder`], [`bootstrap`], [`opening`] | who the installation is; where its control documents are; opening both with the ledger |
-//! | [`connect`], [`cluster`], [`sources`] | stores and targets as documents name them; the accept plane in production |
-//! | [`footprints`], [`renders`], [`lineage`] | what need not be rendered again; what earlier renders gave; how versions relate |
-//! | [`renderers`], [`shadows`] | other programs that render; what they do otherwise than we do |
-//! | [`messages`], [`log`] | telling people; telling whoever reads the log |
-//! | [`answers`], [`planning`], [`showing`] | what the socket is asked |
-//! | [`recovering`], [`gap`] | beginning anew after the data folder was lost; going on after an older copy was restored |
-//! | [`erasing`] | taking away what a record says in its body |
+//! - [`folder`], [`bootstrap`], [`opening`]: the identity of the installation, the location of its
+//!   control documents, and opening both with the ledger.
+//! - [`connect`], [`cluster`], [`sources`]: the stores and targets of the documents, and the accept
+//!   plane in production.
+//! - [`footprints`], [`renders`], [`lineage`]: renders that can be skipped, the results of earlier
+//!   renders, and the ancestry of versions.
+//! - [`renderers`], [`shadows`]: external renderers, and their differences from Setpoint's own.
+//! - [`messages`], [`log`]: notifications to people, and log lines.
+//! - [`answers`], [`planning`], [`showing`]: requests of the socket.
+//! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
+//!   an older copy was restored.
+//! - [`erasing`]: erasing the body of a record.
 
 mod answers;
 pub mod bootstrap;
@@ -58,40 +59,40 @@ use self::sources::Provider;
 use crate::doors::{Clock, OwnCluster};
 use crate::interpreter::{self, Ended, Environment, Handle, Limits, OpenLedger, Steps, StopError};
 
-/// What an agent is started with.
+/// The options that an agent is started with.
 #[derive(Debug)]
 pub struct AgentOptions {
     pub bootstrap: Bootstrap,
     pub data: PathBuf,
     pub clock: Clock,
     pub settings: Settings,
-    /// The cluster the agent runs in, if it does.
+    /// The cluster that the agent runs in, if any.
     pub own_cluster: Option<OwnCluster>,
-    /// This program, to start another process of it.
+    /// The path of this program, to start another process of it.
     pub program: PathBuf,
     pub log: Arc<dyn Log>,
 }
 
-/// Why an agent does not start.
+/// The reason why an agent does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
     Opening(#[from] OpeningError),
-    #[error("the socket cannot be opened")]
+    #[error("cannot open the socket")]
     Socket { source: BindError },
     #[error(transparent)]
     Ended(#[from] Ended),
 }
 
-/// The ledger that is open now, for those who read it. They keep it no longer than they read: after
-/// a failure it is opened anew.
+/// The open ledger, for readers. They hold it only while they read, because it is opened again
+/// after a failure.
 type OpenNow = Arc<watch::Sender<Option<Arc<dyn Ledger>>>>;
 
 /// A running agent.
 #[derive(Debug)]
 pub struct RunningAgent {
     handle: Arc<Handle>,
-    /// Ends the socket.
+    /// Stops the socket.
     hang_up: Option<oneshot::Sender<()>>,
     socket: JoinHandle<()>,
     steps: Steps,
@@ -99,24 +100,24 @@ pub struct RunningAgent {
     provider: Arc<Provider>,
 }
 
-/// Targets of this family are changed by the process itself.
+/// The prefix of targets that are changed by the process itself.
 const HOSTS: &str = "host-";
 
-/// Who writes the ledger.
+/// The holder of the ledger's lease.
 const HOLDER: &str = "agent";
 
 impl RunningAgent {
-    /// Starts holding. The data folder is locked: there is one agent for it.
+    /// Starts the agent. Locks the data directory: only one agent can use it.
     #[expect(clippy::disallowed_methods, reason = "the door: one task for the socket, ended by `stop`")]
     pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
         let AgentOptions { bootstrap, data, clock, mut settings, own_cluster, program, log } = options;
-        // A folder in use or a damaged ledger is said at once and not retried for ever.
+        // A directory in use or a damaged ledger is reported at once and not retried for ever.
         let Opened { folder, installation, ledger, ledger_options, provider, .. } =
             opening::open(bootstrap, &data, Purpose::Hold, clock, (own_cluster, program), &log).await?;
         let origin = installation.origin.clone();
         let open_now: OpenNow = Arc::new(watch::Sender::new(None));
-        // The lock of the ledger's folder makes this process the only one: what a predecessor did
-        // with its own hands is over.
+        // The lock of the ledger's directory makes this process the only one: effects that an
+        // earlier process carried out itself have ended.
         settings.own_hands = Some(HOSTS.to_owned());
         settings.fencing = Some(setpoint_target_kube::IDENTITIES.to_owned());
         let messages = Arc::new(Messages {
@@ -142,7 +143,7 @@ impl RunningAgent {
         let server = Server::bind(&folder.socket()).await.map_err(|source| StartError::Socket { source })?;
         let (hang_up, hung_up) = oneshot::channel::<()>();
         let socket = tokio::spawn(server.serve(Arc::new(answers), async {
-            // Dropped or sent: either way it is over.
+            // Dropped or sent: the socket stops in both cases.
             let _ = hung_up.await;
         }));
         let steps = handle.steps();
@@ -157,12 +158,12 @@ impl RunningAgent {
         &self.handle
     }
 
-    /// Waits until something has happened since this was last asked.
+    /// Waits until something has happened since the previous call.
     pub async fn stepped(&mut self) -> Result<(), Ended> {
         self.steps.next().await
     }
 
-    /// Waits until the engine has ended by itself; [`stop`](Self::stop) says why.
+    /// Waits until the engine has ended on its own; [`stop`](Self::stop) returns the reason.
     pub async fn ended(&self) {
         let mut steps = self.handle.steps();
         while steps.next().await.is_ok() {}
@@ -172,18 +173,17 @@ impl RunningAgent {
         self.handle.standing().await
     }
 
-    /// How many apps were rendered since the start. A commit costs one for each app that it
-    /// touches, and none for the others.
+    /// Returns the number of renders since the start. A commit costs one for each app that it
+    /// affects, and none for the others.
     pub fn renders(&self) -> u64 {
         self.provider.renders()
     }
 
-    /// Lets nothing new leave, waits for what has left, gives the lease back.
+    /// Starts no more effects, waits for those under way, and releases the lease.
     pub async fn stop(mut self) -> Result<(), StopError> {
         self.provider.stop_renderers();
         drop(self.hang_up.take());
-        // The socket's task holds a handle until it has ended; what it ended with does not matter
-        // any more.
+        // The socket's task owns a handle until it ends; its result no longer matters.
         let _ = (&mut self.socket).await;
         let stopped = match Arc::try_unwrap(self.handle) {
             Ok(handle) => handle.stop().await,
@@ -194,9 +194,9 @@ impl RunningAgent {
     }
 }
 
-/// Opens the ledger again after it failed; the first time it is the one that is open already. One
-/// that failed can still be read, so it is let go only when the disk takes something again: without
-/// room not even a ledger that is only read could be opened.
+/// Returns a function that opens the ledger again after a failure; its first call returns the
+/// ledger that is already open. A failed ledger can still be read, so it is dropped only when the
+/// disk accepts writes again: without space, a ledger cannot even be opened for reading.
 fn opener((folder, origin): (DataFolder, Origin), options: Options, first: SqlLedger, open_now: OpenNow) -> OpenLedger {
     let first = Mutex::new(Some(first));
     Box::new(move || {
@@ -209,10 +209,11 @@ fn opener((folder, origin): (DataFolder, Origin), options: Options, first: SqlLe
                 None => {
                     folder.refuse_unless_of(&origin)?;
                     folder.try_writing()?;
-                    // Its folder is locked as long as it is open.
+                    // Its directory is locked as long as it is open.
                     drop(open_now.send_replace(None));
                     let lock = DirectoryLock::take(folder.path()).await.map_err(boxed)?;
-                    // Until the lock was taken another process may have begun here.
+                    // Until the lock was taken, another process may have set up a new installation
+                    // here.
                     folder.refuse_unless_of(&origin)?;
                     SqlLedger::open_locked(lock, options).await.map_err(opened_again)?
                 }
@@ -230,7 +231,8 @@ fn boxed(error: OpenError) -> BoxedError {
     Box::new(error)
 }
 
-/// A database that was there when the agent started and is not any more was removed under it.
+/// Converts an error of opening the ledger again. A missing database was removed while the agent
+/// ran, since it existed at the start.
 fn opened_again(error: OpenError) -> BoxedError {
     match error {
         OpenError::Vanished { path } => Box::new(LedgerError::Removed { path }),

@@ -1,5 +1,5 @@
-//! Opening an installation: its data folder, its ledger, its stores. What running and recovering
-//! begin with.
+//! Opens an installation: its data directory, its ledger and its stores. The first step of both
+//! running and recovering.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,35 +25,37 @@ use super::sources::{Provider, Renderings};
 use crate::complaint::told;
 use crate::doors::{self, Clock, OwnCluster};
 
-/// Why an installation cannot be opened. Nothing was changed.
+/// The reason why an installation cannot be opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpeningError {
     #[error(transparent)]
     Folder(#[from] FolderError),
-    #[error("the store of the bootstrap document cannot be used")]
+    #[error("cannot use the store of the bootstrap document")]
     Store { source: StoreError },
-    #[error("the ledger cannot be opened")]
+    #[error("cannot open the ledger")]
     Ledger { source: setpoint_ledger_sql::OpenError },
 }
 
-/// An installation whose ledger is open: its lock keeps every other process out.
+/// An installation with an open ledger, whose lock excludes every other process.
 pub(super) struct Opened {
     pub(super) folder: DataFolder,
     pub(super) installation: Installation,
     pub(super) ledger: SqlLedger,
-    /// How the ledger is opened again.
+    /// The options for opening the ledger again.
     pub(super) ledger_options: Options,
     pub(super) provider: Arc<Provider>,
-    /// What the anchor says of another log, whose key is lost; only for a recovery.
+    /// The checkpoint in the anchor, if it belongs to another log, whose key is lost. Only for a
+    /// recovery.
     pub(super) lost: Option<Checkpoint>,
 }
 
-/// What an installation is opened for.
+/// The purpose of opening an installation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To hold apps. A ledger that is gone is an error.
+    /// To manage apps. A missing ledger is an error.
     Hold,
-    /// To begin again after a loss. The ledger may be gone, and the anchor may be another log's.
+    /// To start over after a loss. The ledger may be missing, and the anchor may belong to another
+    /// log.
     Recover,
 }
 
@@ -66,7 +68,7 @@ pub(super) async fn open(
     log: &Arc<dyn Log>,
 ) -> Result<Opened, OpeningError> {
     let failed = |source| OpeningError::Ledger { source };
-    // First of all: of two processes that find no identity here, only one makes one.
+    // The lock comes first: of two processes that find no identity here, only one creates one.
     let lock = DirectoryLock::take(data).await.map_err(failed)?;
     let folder = DataFolder::open(data)?;
     let (installation, new) = folder.installation_or_new()?;
@@ -87,7 +89,7 @@ pub(super) async fn open(
     let ledger_options = ledger_options.must_exist();
     let scratch = Scratch::open(folder.path()).await;
     let unusable =
-        |error: &ScratchError| log.say(&format!("every app is rendered and looked at anew: {}", told(error)));
+        |error: &ScratchError| log.say(&format!("every app is rendered and observed again: {}", told(error)));
     let scratch = scratch.inspect_err(unusable).ok().map(Arc::new);
     let own_file = doors::this_program().ok();
     let anchor = bootstrap.anchor().map(|anchor| anchor.path().to_owned());
@@ -114,7 +116,7 @@ pub(super) async fn open(
     Ok(Opened { folder, installation, ledger, ledger_options, provider, lost })
 }
 
-/// A ledger that is opened for one thing, while no agent runs.
+/// A ledger that is opened for a single command, while no agent runs.
 pub(super) struct Alone {
     pub(super) ledger: SqlLedger,
     pub(super) origin: Origin,
@@ -123,8 +125,7 @@ pub(super) struct Alone {
     pub(super) clock: Clock,
 }
 
-/// Opens the ledger of an installation that is there already. Its lock keeps an agent from running
-/// meanwhile.
+/// Opens the ledger of an existing installation. Its lock prevents an agent from running meanwhile.
 pub(super) async fn open_alone(options: AgentOptions) -> Result<Alone, OpeningError> {
     let AgentOptions { bootstrap, data, clock, .. } = options;
     let folder = DataFolder::existing(&data)?;
@@ -143,8 +144,8 @@ pub(super) fn ledger_options(folder: &DataFolder, installation: &Installation, a
     }
 }
 
-/// What the anchor says, if it is not about this log. What is no checkpoint, or ours and wrong, is
-/// told when the ledger is opened.
+/// Returns the checkpoint in the anchor if it belongs to another log. Opening the ledger reports an
+/// anchor that is not a checkpoint, or one of this log that does not match it.
 fn lost_log(anchor: Option<&AnchorFile>, origin: &Origin) -> Result<Option<Checkpoint>, OpeningError> {
     let Some(anchor) = anchor else { return Ok(None) };
     let text = anchor.read().map_err(|source| {

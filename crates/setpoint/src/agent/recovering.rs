@@ -1,5 +1,6 @@
-//! An installation whose data folder was lost, begun anew: what its stores declare now is looked
-//! for on its targets, and what is there is owned again. The rules are those of [`crate::recover`].
+//! Starts an installation over after its data directory was lost: the objects that its stores
+//! declare now are observed on its targets, and claimed again if they exist. [`crate::recover`] has
+//! the rules.
 
 use std::collections::BTreeMap;
 
@@ -18,38 +19,38 @@ use super::{AgentOptions, HOLDER, opening};
 use crate::interpreter::{Governed, Sources};
 use crate::recover::{RecoverError, Recovered, Recovery, Targets, recover};
 
-/// Why an installation cannot be begun anew. Nothing was recorded, unless it says so.
+/// The reason why an installation cannot be started over. Nothing was recorded, unless the message
+/// says so.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
     #[error(transparent)]
     Opening(#[from] OpeningError),
-    #[error("store {store} does not say what is declared: make it reachable and run it again")]
+    #[error("cannot read the declarations in store {store}: make it reachable and run this again")]
     Unread { store: StoreName, source: UnknownReason },
     #[error(
-        "what {app} declares is refused, so that nobody can say what it owns: correct it with a new commit\n{problems}"
+        "the declaration of {app} is refused, so the objects it owns are unknown: correct it with a new commit\n{problems}"
     )]
     Refused { app: AppId, problems: String },
-    #[error("what {app} declares cannot be worked out: make its stores and its target reachable and run it again")]
+    #[error("cannot render {app}: make its stores and its target reachable and run this again")]
     Unrendered { app: AppId, source: UnknownReason },
-    #[error("what {app} declares is no bundle: correct it with a new commit")]
+    #[error("the declaration of {app} is not a valid bundle: correct it with a new commit")]
     BadBundle { app: AppId, source: Box<BadBundle> },
-    #[error("the control documents cannot be read back: look at what was said above")]
+    #[error("cannot read the control documents back: check the log lines above")]
     Unreadable,
-    #[error("the target of {app} has not said who it is: make it reachable and run it again")]
+    #[error("the identity of the target of {app} is not known: make it reachable and run this again")]
     Unreached { app: AppId },
     #[error(transparent)]
     Recover(#[from] RecoverError),
-    #[error(
-        "the claims are recorded, but the ledger could not be closed: start the agent and look at `setpoint status`"
-    )]
+    #[error("the claims are recorded, but the ledger could not be closed: start the agent and check `setpoint status`")]
     NotClosed { source: LedgerError },
 }
 
-/// Owns again what the stores of an installation declare and its targets show. Needs a data folder
-/// without any claims.
+/// Claims again the objects that the stores of an installation declare and that exist on its
+/// targets. Needs a data directory without any claims.
 ///
-/// An anchor outlives the data folder: one that is another log's is that of the installation that
-/// was lost. It is kept and recorded, never believed: the key that could prove it is lost too.
+/// An anchor outlives the data directory: an anchor of another log belongs to the lost
+/// installation. It is kept and recorded, but never trusted, because the key that could verify it
+/// is lost too.
 pub async fn recover_lost(
     options: AgentOptions,
     actor: Actor,
@@ -57,7 +58,7 @@ pub async fn recover_lost(
 ) -> Result<(Recovered, Vec<AppId>), RecoveryError> {
     let AgentOptions { bootstrap, data, clock, own_cluster, program, log, .. } = options;
     let anchor = bootstrap.anchor();
-    // The ledger's lock keeps an agent from running meanwhile.
+    // The ledger's lock prevents an agent from running meanwhile.
     let opened = opening::open(bootstrap, &data, Purpose::Recover, clock, (own_cluster, program), &log).await?;
     let Opened { ledger, provider, lost, installation: Installation { origin, .. }, .. } = opened;
     let (bundles, targets) = declared(&provider).await?;
@@ -74,8 +75,8 @@ pub async fn recover_lost(
     Ok((recovered, apps))
 }
 
-/// Every app as its stores declare it now, and the targets they are held on. One that is left out
-/// would lose what it owns, so that there are all or none.
+/// Renders every app at the heads of its stores, and returns the targets of the apps. All apps or
+/// none: an app that is left out would lose the objects it owns.
 async fn declared(provider: &Provider) -> Result<(Vec<Bundle>, Targets), RecoveryError> {
     let documents = bundle(provider, &Bootstrap::root(), Bootstrap::engine(), [Bootstrap::store()]).await?;
     let governed = provider.govern(&documents, &BTreeMap::new()).await.ok_or(RecoveryError::Unreadable)?;
@@ -88,7 +89,7 @@ async fn declared(provider: &Provider) -> Result<(Vec<Bundle>, Targets), Recover
     Ok((bundles, targets))
 }
 
-/// What an app is at the heads of its stores.
+/// Renders an app at the heads of its stores.
 async fn bundle(
     provider: &Provider,
     app: &AppId,

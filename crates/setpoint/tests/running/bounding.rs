@@ -25,7 +25,7 @@ async fn no_app_may_declare_the_data_folder_the_bootstrap_document_or_the_anchor
     for file in ["apps/hello/data-ledger.db.yaml:", "apps/hello/bootstrap.yaml.yaml:", "apps/hello/anchor.yaml:"] {
         assert!(problem.contains(file), "{problem}");
     }
-    assert!(problem.contains("Setpoint itself runs from what is there"), "{problem}");
+    assert!(problem.contains("the path belongs to Setpoint itself"), "{problem}");
     assert_eq!(fs::read_to_string(lab.path().join("bootstrap.yaml")).expect("it is there"), bootstrap);
     agent.stop().await;
 }
