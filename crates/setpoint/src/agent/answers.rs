@@ -1,4 +1,4 @@
-//! What the socket is asked, answered from the machine, the ledger and the stores.
+//! Serves the requests of the socket from the machine, the ledger and the stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use super::{OpenNow, history};
 use crate::doors::Clock;
 use crate::interpreter::{Ended, Handle};
 
-/// Longer than it takes to open a ledger.
+/// Longer than opening a ledger takes.
 const OPENING: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -59,8 +59,8 @@ impl Answers {
         Self { clock, origin, handle, provider, messages, open_now, last_order: AtomicU64::new(0) }
     }
 
-    /// The ledger to read from. One that failed is opened anew every few seconds: that moment is
-    /// waited for.
+    /// Returns the ledger for reading. A failed one is opened again every few seconds, so this
+    /// waits for that.
     async fn ledger(&self) -> Result<Arc<dyn Ledger>, Problem> {
         let mut opened = self.open_now.subscribe();
         let open = timeout(OPENING, opened.wait_for(Option::is_some)).await;
@@ -80,9 +80,9 @@ impl Answers {
 
     pub(super) async fn no_such_app(&self, app: &AppId) -> Problem {
         let known: Vec<String> = match self.handle.standing().await {
-            // What is not loaded may well be there.
+            // An app that is not loaded may still exist.
             Ok(standing) if !standing.holding => {
-                return self.not_now(&format!("nothing can be said of {app}"));
+                return self.not_now(&format!("the state of {app} is not known"));
             }
             Ok(standing) => standing.apps.keys().map(ToString::to_string).collect(),
             Err(ended) => return self::ended(ended),
@@ -94,7 +94,7 @@ impl Answers {
         Problem::new(ProblemKind::Missing, format!("there is no app {app}; {hint}"))
     }
 
-    /// What cannot be had because the ledger is not held, and why it is not.
+    /// Returns the problem of a request that fails because this agent does not hold the ledger.
     fn not_now(&self, what: &str) -> Problem {
         let why = match self.handle.trouble() {
             Some(trouble) => format!("the ledger is in trouble: {trouble}"),
@@ -104,7 +104,8 @@ impl Answers {
         Problem::new(ProblemKind::Unavailable, text)
     }
 
-    /// Why the anchor does not follow. Of a ledger that is not open something worse is told.
+    /// Returns the reason why the anchor is not up to date. For a closed ledger, a worse problem is
+    /// reported.
     async fn anchor_trouble(&self) -> Option<String> {
         let ledger = self.open_now.borrow().clone();
         ledger?.head(&self.origin).await.ok()?.anchor_trouble
@@ -161,7 +162,8 @@ impl Answers {
         let mut notes = Vec::new();
         for (name, version) in revision.iter() {
             let Some(store) = self.provider.store(name) else { continue };
-            // A store that cannot tell leaves the line out; the version itself is in the summary.
+            // If a store cannot describe it, the line is left out; the version itself is in the
+            // summary.
             let Ok(info) = store.describe(version).await else { continue };
             notes.push(VersionNote {
                 store: name.clone(),
@@ -208,7 +210,7 @@ impl Answers {
     }
 }
 
-/// What a suspension has kept from being done.
+/// Returns the changes that a suspension has prevented.
 fn skipped(status: &AppStatus) -> Vec<String> {
     let by_suspension =
         status.report.iter().filter(|withheld| matches!(withheld.why, Why::State { state: State::Suspended }));
@@ -272,7 +274,7 @@ fn state_of(status: &AppStatus) -> AppState {
     }
 }
 
-/// The one thing a person should know first.
+/// Returns the most important fact for a person.
 fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
     let facts = &status.facts;
     let refused = status.refused.as_ref().map(|refused| {
@@ -285,7 +287,8 @@ fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
     let suspension =
         facts.suspension.as_ref().map(|suspension| format!("suspended by {}: {}", suspension.by, suspension.reason));
     let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
-    let stale = status.stale.first().map(|store| format!("store {store} is stale: held at what was accepted"));
+    let stale =
+        status.stale.first().map(|store| format!("store {store} is stale: the app stays at the accepted version"));
     let unrendered = status.unrendered.as_ref().map(|why| format!("the newest version cannot be rendered now: {why}"));
     let unwatched = status.unwatched.as_ref().map(|unwatched| {
         let (class, since, why) = (&unwatched.class, unwatched.since, &unwatched.why);
@@ -297,18 +300,18 @@ fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
     moved.or(versions).or(withheld).or(unwatched).or_else(|| waits(status)).or(stale)
 }
 
-/// The older version that the stores of an app offer, and the command that follows it.
+/// Returns the older version that the stores of an app have now, and the command that follows it.
 pub(crate) fn set_back_of(app: &AppId, status: &AppStatus) -> Option<SetBack> {
     let (offered, accepted) = (status.set_back.clone()?, status.facts.accepted.as_ref()?);
     let moved = |(store, version): &(&StoreName, &VersionId)| accepted.revision.get(store) != Some(*version);
     let (_, version) = offered.iter().find(moved)?;
-    // Versions are hexadecimal: any place is a boundary. This much of one names it.
+    // Versions are hexadecimal, so any index is a boundary. This prefix identifies one.
     let commit = &version.as_str()[..version.as_str().len().min(12)];
     let command = format!("setpoint release {app} --accept {commit} --reason …");
     Some(SetBack { offered, command })
 }
 
-/// An accepted version that the app is not held at yet, although nobody pinned it.
+/// Returns a note if an accepted version is not in effect yet, although no one has pinned the app.
 fn waits(status: &AppStatus) -> Option<String> {
     let (accepted, held) = (status.facts.accepted.as_ref()?, status.bundle?.0);
     let waits = accepted.bundle != held && status.facts.hold.is_none() && !status.facts.retiring;
@@ -387,8 +390,11 @@ impl Agent for Answers {
     fn test_notifiers(&self, by: Actor) -> Reply<'_, Vec<NotifyTested>> {
         Box::pin(async move {
             let courier = self.messages.courier().map_err(|problem| Problem::new(ProblemKind::Unavailable, problem))?;
-            let message =
-                self.messages.message("test", "setpoint", &format!("{by} asked for a test message: all is well"));
+            let message = self.messages.message(
+                "test",
+                "setpoint",
+                &format!("a test message, requested by {by}; no action is needed"),
+            );
             let tested = courier.test(&message).await.into_iter();
             let told = |tested: setpoint_notify::Tested| NotifyTested {
                 notifier: tested.notifier,

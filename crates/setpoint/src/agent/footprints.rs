@@ -1,6 +1,6 @@
-//! What the last renders were made from, so that an app is not rendered again from the same: in
-//! memory, and in the disposable database for the time after a restart. Losing them costs renders
-//! and nothing else.
+//! The inputs of the last renders, so that an app is not rendered again from the same ones. They
+//! are kept in memory, and in the disposable database for the next process. Losing them costs
+//! renders and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,27 +14,27 @@ use setpoint_ledger_sql::{Scratch, ScratchError};
 use super::log::Log;
 use crate::complaint::told;
 
-/// Where they are in the database.
+/// Their area in the database.
 const AREA: &str = "footprints";
 
-/// So many are written down together: one by one they would cost as much as the renders. What is
-/// left waits for the next poll of a store.
+/// The number of footprints that are written together: one by one, they would cost as much as the
+/// renders. The rest is written at the next poll of a store.
 const TOGETHER: usize = 64;
 
-/// By the bundle that the render gave, as they are written down: in a tenth of the room, and each
-/// is read once for every version.
+/// Footprints by the bundle of their render, in their serialised form: a tenth of the size, and
+/// each is parsed once for every version.
 type StoredFootprints = BTreeMap<AppId, Vec<(Digest, Box<[u8]>)>>;
 
 #[derive(Debug)]
 pub(super) struct Footprints {
     kept: Mutex<StoredFootprints>,
-    /// Those whose newest is not in the database yet.
+    /// The apps whose newest footprint is not in the database yet.
     unwritten: Mutex<BTreeSet<AppId>>,
     scratch: Option<Arc<Scratch>>,
     log: Arc<dyn Log>,
 }
 
-/// A footprint as it is written down.
+/// A footprint in its serialised form.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -43,12 +43,12 @@ struct Written {
 }
 
 impl Footprints {
-    /// Without a database they last as long as the process.
+    /// Creates the memory of footprints. Without a database, they last as long as the process.
     pub(super) fn new(scratch: Option<Arc<Scratch>>, log: Arc<dyn Log>) -> Self {
         Self { kept: Mutex::default(), unwritten: Mutex::default(), scratch, log }
     }
 
-    /// What the render that gave this bundle was made from, if anyone remembers.
+    /// Returns the inputs of the render with this bundle, if they are remembered.
     pub(super) async fn of(&self, app: &AppId, bundle: Digest) -> Option<Footprint> {
         if let Some(kept) = self.kept().get(app) {
             let (_, written) = kept.iter().find(|(of, _)| *of == bundle)?;
@@ -64,7 +64,7 @@ impl Footprints {
         (of == bundle).then_some(footprint)
     }
 
-    /// Keeps the footprint of a render, and of the accepted one.
+    /// Stores the footprint of a render, and keeps that of the accepted one.
     pub(super) async fn keep(&self, app: &AppId, bundle: Digest, footprint: Footprint, accepted: Option<Digest>) {
         let written = serde_json::to_vec(&Written { bundle, footprint }).expect("it has text keys only");
         {
@@ -83,7 +83,7 @@ impl Footprints {
         }
     }
 
-    /// Brings the database up to what is kept.
+    /// Writes all new footprints to the database.
     pub(super) async fn write_down(&self) {
         let apps = std::mem::take(&mut *self.unwritten());
         let Some(scratch) = self.scratch.as_ref().filter(|_| !apps.is_empty()) else { return };
@@ -95,7 +95,7 @@ impl Footprints {
         scratch.change(AREA, changes).await.unwrap_or_else(|error| self.unusable(&error));
     }
 
-    /// Forgets those of apps that are gone.
+    /// Forgets the footprints of removed apps.
     pub(super) async fn keep_only(&self, is_there: impl Fn(&AppId) -> bool) {
         let gone: Vec<AppId> = self.kept().keys().filter(|app| !is_there(app)).cloned().collect();
         for app in gone {
@@ -113,7 +113,7 @@ impl Footprints {
     }
 
     fn unusable(&self, error: &ScratchError) {
-        self.log.say(&format!("renders are not remembered: {}", told(error)));
+        self.log.say(&format!("cannot remember renders: {}", told(error)));
     }
 
     fn unwritten(&self) -> MutexGuard<'_, BTreeSet<AppId>> {
@@ -125,7 +125,8 @@ impl Footprints {
     }
 }
 
-/// One that another version of this program wrote differently is as good as none.
+/// Parses a footprint. One that another version of this program wrote in another form counts as
+/// missing.
 fn read(written: &[u8]) -> Option<Written> {
     serde_json::from_slice(written).ok()
 }

@@ -1,4 +1,5 @@
-//! Reading the ledger backwards: what happened, and which drift was put right when.
+//! Reads the ledger backwards: the history of changes, and the time at which each drift was
+//! corrected.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,12 +17,12 @@ use setpoint_core::time::Timestamp;
 use setpoint_ledger::record::Record;
 use setpoint_ledger::{Body, Kind, Ledger, LedgerError, Origin};
 
-/// Records that are read at once.
+/// The number of records that are read at once.
 const PAGE: u64 = 500;
-/// Records that one question looks at, at the most.
+/// The largest number of records that one request reads.
 const FARTHEST: u64 = 200_000;
 
-/// Walks back from `before` until told to stop, so many records at a time.
+/// Reads records backwards from `before` until `see` breaks, one page at a time.
 async fn walk_back(
     ledger: &dyn Ledger,
     origin: &Origin,
@@ -45,14 +46,14 @@ async fn walk_back(
     Ok(())
 }
 
-/// What was recorded, newest first.
+/// Returns records, newest first.
 pub(super) async fn history(
     ledger: &dyn Ledger,
     origin: &Origin,
     question: &HistoryQuestion,
 ) -> Result<Vec<HistoryRecord>, LedgerError> {
     let mut found = Vec::new();
-    // Every record is about all apps together: no more are read than are told.
+    // All records match, so no more are read than are returned.
     let page = match question.app {
         None => (question.limit as u64).clamp(1, PAGE),
         Some(_) => PAGE,
@@ -90,7 +91,7 @@ fn told(record: &Record) -> HistoryRecord {
     }
 }
 
-/// A record of drift, or that some of it is over.
+/// A record of drift, or of the end of some drift.
 enum Seen {
     Drift(Observed),
     Over { seq: u64, at: Timestamp, app: AppId },
@@ -101,20 +102,21 @@ struct Observed {
     seq: u64,
     at: Timestamp,
     app: AppId,
-    /// What drifted, with when it was changed by us afterwards.
+    /// The drifted objects, with the time of the next change by Setpoint.
     keys: BTreeMap<Key, Option<Timestamp>>,
-    /// The records that tell who did it.
+    /// The records that attribute it to a writer.
     attributed: Vec<u64>,
 }
 
-/// Drift that was recorded, newest first.
+/// Returns recorded drift, newest first.
 pub(super) async fn drift(
     ledger: &dyn Ledger,
     origin: &Origin,
     question: &DriftQuestion,
 ) -> Result<Vec<DriftRecord>, LedgerError> {
     let mut found = Vec::new();
-    // What is left alone ends by a record of its own, which is met before the one it is about.
+    // Drift that is left unchanged ends with a record of its own, which comes first when reading
+    // backwards.
     let mut over = Ends::default();
     for seen in seen(ledger, origin, question).await? {
         match seen {
@@ -130,12 +132,13 @@ pub(super) async fn drift(
     Ok(found)
 }
 
-/// The records of drift, newest first.
+/// Returns the records of drift, newest first.
 async fn seen(ledger: &dyn Ledger, origin: &Origin, question: &DriftQuestion) -> Result<Vec<Seen>, LedgerError> {
-    // Walking back, the last change seen of a resource is the first one after what comes next.
+    // When reading backwards, the last change found of a resource is the first one after the next
+    // record.
     let mut changed: BTreeMap<String, Timestamp> = BTreeMap::new();
     let mut found = Vec::new();
-    // Who did it is found out later than it is seen, and so comes first.
+    // Attribution is recorded after the drift, and so comes first.
     let mut attributed: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
     let mut count = 0;
     walk_back(ledger, origin, None, PAGE, |record| {
@@ -166,12 +169,12 @@ async fn seen(ledger: &dyn Ledger, origin: &Origin, question: &DriftQuestion) ->
     Ok(found)
 }
 
-/// What ended without our doing, walking back.
+/// Ends of drift that Setpoint did not cause, reading backwards.
 #[derive(Default)]
 struct Ends {
-    /// What stood undeclared: each end is taken by the first that it is the end of.
+    /// Ends of undeclared fields: each end belongs to the first drift that matches it.
     beside: BTreeMap<(AppId, Key, Arc<str>), Timestamp>,
-    /// When an object was as declared again.
+    /// The times at which objects matched their declaration again.
     drift: BTreeMap<(AppId, Key), Timestamp>,
 }
 
@@ -188,7 +191,7 @@ impl Ends {
         self.drift.get(&(app.clone(), key.clone())).copied()
     }
 
-    /// The end of what stood in all these places.
+    /// Returns the end of the undeclared fields at all these paths.
     fn of_all(&mut self, app: &AppId, key: &Key, beside: &[Arc<str>]) -> Option<Timestamp> {
         let end = |path: &Arc<str>| self.beside.remove(&(app.clone(), key.clone(), Arc::clone(path)));
         let ends: Vec<Option<Timestamp>> = beside.iter().map(end).collect();
@@ -196,7 +199,7 @@ impl Ends {
     }
 }
 
-/// What one record tells. `over`: what ended after it.
+/// Returns the drift of one record. `over` has the later ends.
 async fn told_of(
     ledger: &dyn Ledger,
     origin: &Origin,
@@ -231,7 +234,7 @@ async fn told_of(
     Ok(told)
 }
 
-/// What is known of a drift whose body is not there.
+/// Returns the drift of an object whose body is missing.
 fn unsaid(key: &Key) -> Drift {
     let (differences, beside) = (Vec::new(), Vec::new());
     Drift { key: key.clone(), cause: Cause::Drift, differences, writer: Writer::Unknown, beside }
@@ -245,23 +248,23 @@ fn drifted(record: &Record) -> Vec<Key> {
     text_of(record, "keys").lines().filter_map(|key| key.parse().ok()).collect()
 }
 
-/// Who did it, by the records that say so; nobody where their bodies were erased.
+/// Returns the writers from the records of attribution; none if their bodies were erased.
 async fn writers(ledger: &dyn Ledger, origin: &Origin, records: &[u64]) -> Result<BTreeMap<Key, Writer>, LedgerError> {
     let mut writers = BTreeMap::new();
     for seq in records {
         let Body::Bytes(bytes) = ledger.body(origin, *seq).await? else { continue };
         let told: Vec<(Key, Writer)> = canonical::from_bytes(&bytes)
-            .map_err(|source| LedgerError::corrupt("a record of who drifted something cannot be read", source))?;
+            .map_err(|source| LedgerError::corrupt("cannot read a record that attributes drift", source))?;
         writers.extend(told);
     }
     Ok(writers)
 }
 
-/// What a record of drift says in its body; nothing if that was erased.
+/// Returns the drift in the body of a record; empty if it was erased.
 async fn bodies(ledger: &dyn Ledger, origin: &Origin, seq: u64) -> Result<BTreeMap<Key, Vec<Drift>>, LedgerError> {
     let Body::Bytes(bytes) = ledger.body(origin, seq).await? else { return Ok(BTreeMap::new()) };
     let drifts: Vec<Drift> = canonical::from_bytes(&bytes)
-        .map_err(|source| LedgerError::corrupt("a record of drift cannot be read", source))?;
+        .map_err(|source| LedgerError::corrupt("cannot read a record of drift", source))?;
     let mut bodies: BTreeMap<Key, Vec<Drift>> = BTreeMap::new();
     for drift in drifts {
         bodies.entry(drift.key.clone()).or_default().push(drift);
@@ -269,9 +272,9 @@ async fn bodies(ledger: &dyn Ledger, origin: &Origin, seq: u64) -> Result<BTreeM
     Ok(bodies)
 }
 
-/// What is over, by the record that says so; nothing if its body was erased.
+/// Returns the ends of drift in the body of a record; empty if it was erased.
 async fn overs(ledger: &dyn Ledger, origin: &Origin, seq: u64) -> Result<Vec<Over>, LedgerError> {
     let Body::Bytes(bytes) = ledger.body(origin, seq).await? else { return Ok(Vec::new()) };
     canonical::from_bytes(&bytes)
-        .map_err(|source| LedgerError::corrupt("a record of what is over cannot be read", source))
+        .map_err(|source| LedgerError::corrupt("cannot read a record of the end of drift", source))
 }

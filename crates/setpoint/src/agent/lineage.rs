@@ -1,5 +1,5 @@
-//! How offered versions relate to those they must descend from. What is known to lead to a head is
-//! remembered, so that the history is not walked once for every app.
+//! Relates offered versions to the versions that they must descend from. Known ancestors of a head
+//! are remembered, so that the history is not walked again for every app.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,19 +8,19 @@ use setpoint_core::name::{StoreName, VersionId};
 use setpoint_core::version::Ancestry;
 use setpoint_store::{Store, StoreError};
 
-/// Versions that are remembered of one store. Each new head adds the one before; those that were
-/// not asked about for the longest time are forgotten, which costs another walk at the most.
+/// The number of versions that are remembered of a store. Each new head adds the previous one. The
+/// least recently used versions are forgotten, which costs at most another walk.
 const MOST: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Lineages(Mutex<BTreeMap<StoreName, Lineage>>);
 
-/// Versions that are known to lead to a head, each with when it was last asked about.
+/// Known ancestors of a head, each with the time of its last use.
 #[derive(Debug)]
 struct Lineage {
     head: VersionId,
     ancestors: BTreeMap<VersionId, u64>,
-    /// Counts what was asked.
+    /// Counts the uses.
     asked: u64,
 }
 
@@ -40,8 +40,7 @@ impl Lineage {
         self.ancestors.insert(version, self.asked);
         if self.ancestors.len() > MOST {
             let mut ages: Vec<u64> = self.ancestors.values().copied().collect();
-            // Half of them at once: what is forgotten one by one would be searched for with each
-            // head.
+            // Half of them at once: with one at a time, each new head would need another search.
             let (_, median, _) = ages.select_nth_unstable(MOST / 2);
             let median = *median;
             self.ancestors.retain(|_, last| *last >= median);
@@ -50,7 +49,7 @@ impl Lineage {
 }
 
 impl Lineages {
-    /// The name stands for another repository now.
+    /// Forgets a name that now refers to another repository.
     pub(super) fn forget(&self, name: &StoreName) {
         self.kept().remove(name);
     }
@@ -79,15 +78,15 @@ impl Lineages {
         Ok(ancestry)
     }
 
-    /// The head that is known, if it is another one.
+    /// Returns the known head, if it differs from the offered one.
     fn other_head(&self, name: &StoreName, offered: &VersionId) -> Option<VersionId> {
         self.kept().get(name).map(|known| known.head.clone()).filter(|head| head != offered)
     }
 
-    /// What led to the former head leads to one that descends from it.
+    /// Replaces the head. Ancestors of the former head are also ancestors of its descendants.
     fn move_on(&self, name: &StoreName, former: VersionId, offered: &VersionId, descends: bool) {
         let mut kept = self.kept();
-        // Another app may have moved it in between.
+        // Another app may have replaced it meanwhile.
         let Some(known) = kept.get_mut(name).filter(|known| known.head == former) else { return };
         if descends {
             known.head = offered.clone();
@@ -114,7 +113,7 @@ impl Lineages {
     }
 }
 
-/// Of two stores' answers the one that counts for the app.
+/// Returns the result that counts for an app with several stores.
 pub(super) fn worse(a: Ancestry, b: Ancestry) -> Ancestry {
     let badness = |ancestry| match ancestry {
         Ancestry::First | Ancestry::Same => 0,
@@ -137,17 +136,17 @@ mod tests {
 
     use super::*;
 
-    /// A history of numbered versions without branches, which counts how often it is asked.
+    /// A history of numbered versions without branches, which counts its walks.
     #[derive(Debug, Default)]
     struct Line(AtomicUsize);
 
     impl Store for Line {
         fn poll(&self, _: Timestamp) -> Answer<'_, Observed<VersionId>> {
-            unreachable!("only the history is asked")
+            unreachable!("only the history is used")
         }
 
         fn open<'a>(&'a self, _: &'a VersionId) -> Answer<'a, Result<Arc<dyn Tree>, StoreError>> {
-            unreachable!("only the history is asked")
+            unreachable!("only the history is used")
         }
 
         fn ancestry<'a>(&'a self, a: &'a VersionId, b: &'a VersionId) -> Answer<'a, Result<Ancestry, StoreError>> {
@@ -157,11 +156,11 @@ mod tests {
         }
 
         fn find<'a>(&'a self, _: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
-            unreachable!("only the history is asked")
+            unreachable!("only the history is used")
         }
 
         fn describe<'a>(&'a self, _: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>> {
-            unreachable!("only the history is asked")
+            unreachable!("only the history is used")
         }
     }
 
@@ -179,12 +178,12 @@ mod tests {
         };
         assert_eq!(ask(1, 2).await, (Ancestry::Descendant, 1));
         for head in 3..3 * MOST {
-            // One app stays where it is; it is the new head alone that is asked about.
+            // The app stays at its version; only the new head needs a walk.
             assert_eq!(ask(1, head).await, (Ancestry::Descendant, 1));
             assert!(lineages.kept()[&name].ancestors.len() <= MOST);
         }
         assert_eq!(ask(3 * MOST - 2, 3 * MOST - 1).await, (Ancestry::Descendant, 0), "a former head is known");
-        assert_eq!(ask(7, 3 * MOST - 1).await, (Ancestry::Descendant, 1), "what was forgotten is asked again");
+        assert_eq!(ask(7, 3 * MOST - 1).await, (Ancestry::Descendant, 1), "a forgotten version is looked up again");
         assert_eq!(ask(7, 3 * MOST - 1).await, (Ancestry::Descendant, 0));
     }
 

@@ -1,5 +1,5 @@
-//! What would be done: the machine's own decision for a bundle and a fresh look, with the target's
-//! word on every step. Nothing changes.
+//! Plans without changing anything: the machine's own decision for a bundle and a new observation,
+//! with the target's preview of every step.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use super::bootstrap::Bootstrap;
 use super::sources::{Candidate, Memory};
 use crate::interpreter::Sources as _;
 
-/// Where a version is looked for.
+/// The versions among which a version is searched.
 #[derive(Clone, Copy)]
 enum Among {
-    /// On the branch or tag that the store follows: what may be accepted.
+    /// Versions on the branch or tag that the store follows: they may be accepted.
     Followed,
-    /// On everything that the store offers: what may be planned.
+    /// All versions that the store offers: they may be planned.
     Offered,
 }
 
@@ -79,14 +79,14 @@ impl Answers {
             Ok(Some(bundle)) => (plan.steps, plan.report) = self.steps(app, &bundle).await?,
         }
         if plan.observed {
-            // That what is as declared would be taken over is nothing to whoever only looks.
+            // An app that is only observed does not take over objects that already match.
             plan.steps.retain(|step| step.verb != Verb::Update || !step.differences.is_empty());
         }
         Ok(plan)
     }
 
-    /// A version of all stores an app is made from: the named one where a store has it, on whatever
-    /// branch, else what is accepted. To be shown, never to be accepted.
+    /// Returns a version of each store of an app: the named version for stores that have it on any
+    /// branch, else the accepted one. For display only, never for acceptance.
     pub(super) async fn whole_revision(&self, app: &AppId, rev: &str, status: &AppStatus) -> Result<Revision, Problem> {
         let named = self.named(app, rev, Among::Offered).await?;
         let accepted = status.facts.accepted.iter().flat_map(|accepted| accepted.revision.iter());
@@ -94,7 +94,8 @@ impl Answers {
         Ok(Revision::from(all.collect::<BTreeMap<_, _>>()))
     }
 
-    /// The named version of those stores of an app that have it on what they follow.
+    /// Returns the named version, for those stores of an app that have it on the branch or tag they
+    /// follow.
     pub(super) async fn revision(&self, app: &AppId, rev: &str) -> Result<Revision, Problem> {
         self.named(app, rev, Among::Followed).await
     }
@@ -111,7 +112,7 @@ impl Answers {
             match found {
                 Ok(version) => drop(versions.insert(name, version)),
                 Err(error) => {
-                    // A store that could not be asked may have it.
+                    // An unreachable store may have it.
                     if !matches!(error, StoreError::Vanished { .. } | StoreError::Refused { .. }) {
                         kind = ProblemKind::Unavailable;
                     }
@@ -146,17 +147,17 @@ impl Answers {
 
     async fn steps(&self, app: &AppId, bundle: &Arc<Bundle>) -> Result<(Vec<PlanStep>, Vec<Withheld>), Problem> {
         if *app == Bootstrap::root() {
-            // Its target is the engine: what it holds has no steps.
+            // Its target is the engine, so its objects have no steps.
             return Ok((Vec::new(), Vec::new()));
         }
-        // What cannot be planned is no empty plan.
+        // If planning is impossible, the result is an error and not an empty plan.
         let cannot = |why: String| Problem::new(ProblemKind::Unavailable, format!("{app} cannot be planned: {why}"));
-        let forgotten = || cannot("the engine does not hold it now; try again".to_owned());
+        let forgotten = || cannot("the engine does not manage it now; try again".to_owned());
         let found = self.handle.wanted_for(app, bundle).await.map_err(ended)?;
         let (identity, wanted, asker) = found.ok_or_else(forgotten)?;
         let target = self.provider.target_of(&identity);
         let target =
-            target.ok_or_else(|| cannot(format!("target {identity} is not connected: see the agent's log")))?;
+            target.ok_or_else(|| cannot(format!("target {identity} is not connected: check the agent's log")))?;
         let observation = target.observe(wanted, asker.clone(), self.clock.now()).await;
         let decision = self.handle.what_if(app, bundle, observation).await.map_err(ended)?;
         let Decision { plan, report, .. } = decision.ok_or_else(forgotten)?;
@@ -168,7 +169,8 @@ impl Answers {
     }
 }
 
-/// The step with the target's word on it: what would differ, or why it would be refused.
+/// Returns the step with the target's preview: the differences, or the reason why it would be
+/// refused.
 async fn previewed(target: &dyn Target, step: Step, asker: &Asker) -> PlanStep {
     let answer = match &step.resource {
         Some(resource) => target.forecast(resource, asker).await,
@@ -178,7 +180,7 @@ async fn previewed(target: &dyn Target, step: Step, asker: &Asker) -> PlanStep {
         Ok(differences) => (differences.unwrap_or(step.differences), None),
         Err(refusal) => (step.differences, Some(refusal.detail)),
     };
-    // Comparisons go from what is declared to what is there, and steps the other way.
+    // Comparisons go from the declared to the actual state, and steps the other way.
     let differences = differences.into_iter().map(Difference::turned).collect();
     PlanStep { key: step.key, verb: step.verb, cause: step.cause, differences, refused }
 }

@@ -1,7 +1,7 @@
-//! Other programs that render, as the bootstrap document lists them: each known by its digest, and
-//! run where it can do nothing but read one version and write an answer. One that cannot be run is
-//! told to the apps that name it, and tried again with their next render; nothing else waits for
-//! it.
+//! External renderers, as the bootstrap document lists them. Each is identified by its digest, and
+//! runs in a sandbox in which it can only read one version and write its output. If one cannot be
+//! run, the apps that name it report that and try again with their next render; other apps are not
+//! delayed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,37 +20,38 @@ use setpoint_store::{ObjectId, StorePath};
 
 use crate::complaint::told;
 
-/// Less than the machine waits for a render, with room for what comes before and after. Overlays
-/// take a second.
+/// Less than the machine waits for a render, which leaves time for the steps before and after it.
+/// Overlays take a second.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// So many files are named that were left out.
+/// The number of omitted files that a message names.
 const NAMED: usize = 5;
 
 #[derive(Debug)]
 pub(super) struct Renderers {
     declared: Vec<Renderer>,
-    /// Where versions are written for them to read.
+    /// The directory in which versions are written for them to read.
     folder: PathBuf,
-    /// This program, which becomes the other one.
+    /// The path of this program, which replaces itself with the external one.
     program: PathBuf,
     limits: Limits,
     stop: Stop,
-    /// By their digests. Once read they are as they were, whatever becomes of the file.
+    /// The opened programs. Once read, they no longer depend on their files.
     opened: Mutex<Vec<Arc<Pinned>>>,
-    /// What was written last: the apps of a store are mostly rendered from the same version.
+    /// The most recently written version: consecutive renders of a store's apps mostly use the same
+    /// one.
     written: Mutex<Option<(Root, Written)>>,
 }
 
-/// The same programs, which are given nothing that was written before: for one render, whose inputs
-/// are mostly of the same version.
+/// The same programs for a single render, without any version that was written earlier. The inputs
+/// of a render are mostly from the same version.
 #[derive(Debug)]
 pub(super) struct Afresh<'a> {
     renderers: &'a Renderers,
     written: RefCell<BTreeMap<Root, Written>>,
 }
 
-/// A version by what it holds: equal ids mean that only within a store.
+/// The content of a version. Its ID is unique only within a store.
 type Root = (StoreName, ObjectId);
 
 /// A version on disk.
@@ -61,16 +62,16 @@ struct Written {
 }
 
 impl Renderers {
-    /// What a killed agent left in the folder is removed.
+    /// Creates the renderers. Removes the remains of a killed agent from the directory.
     pub(super) fn new(declared: Vec<Renderer>, folder: PathBuf, program: PathBuf) -> Self {
-        // Whoever writes there tells what is wrong with it.
+        // An error shows when the directory is written.
         let _ = fs::remove_dir_all(&folder);
         let limits = Limits { time: LONGEST, ..Limits::default() };
         let (stop, opened, written) = (Stop::default(), Mutex::default(), Mutex::default());
         Self { declared, folder, program, limits, stop, opened, written }
     }
 
-    /// Ends what runs, and starts nothing more.
+    /// Ends running programs, and starts no more.
     pub(super) fn stop(&self) {
         self.stop.tell();
     }
@@ -80,7 +81,7 @@ impl Renderers {
     }
 
     fn pinned(&self, digest: &str) -> Result<Arc<Pinned>, NotGiven> {
-        // Held while one is read: whoever else wants it waits for that, and not for a run.
+        // Locked while one is read: other renders of it wait for that, and not for a run.
         let mut opened = locked(&self.opened);
         if let Some(known) = opened.iter().find(|known| known.digest() == digest) {
             return Ok(Arc::clone(known));
@@ -95,7 +96,7 @@ impl Renderers {
         Ok(pinned)
     }
 
-    /// What to write, so that it can be copied.
+    /// Returns an error with the text to add to the document, ready to be copied.
     fn undeclared(&self, digest: &str) -> String {
         let known: Vec<&str> = self.declared.iter().map(|declared| declared.digest.as_str()).collect();
         let known = match known.as_slice() {
@@ -103,18 +104,18 @@ impl Renderers {
             known => known.join(", "),
         };
         format!(
-            "the App names the renderer {digest}, which the Bootstrap document of this agent does not list; whoever runs the agent adds \
-             `renderers: [{{ binary: /usr/local/bin/kustomize, digest: \"{digest}\" }}]` to its spec and starts it anew (listed: {known})"
+            "the App names the renderer {digest}, which the Bootstrap document of this agent does not list; the operator of the agent adds \
+             `renderers: [{{ binary: /usr/local/bin/kustomize, digest: \"{digest}\" }}]` to its spec and restarts it (listed: {known})"
         )
     }
 
-    /// Stands for what a program said, which may be a secret: this is kept and told to people who
-    /// may not read the store.
+    /// Replaces the output of a program, which may contain secrets: this text is stored and shown
+    /// to people who may not read the store.
     fn unsaid(&self, wanted: &Wanted<'_>) -> String {
         let declared = self.declared.iter().find(|declared| declared.digest.as_str() == wanted.digest);
         let program = declared.map_or_else(|| "PROGRAM".to_owned(), |declared| shell_word(declared.binary.as_str()));
         let folder = match folder_of(wanted) {
-            // Else it would be taken for an option.
+            // Otherwise it would be parsed as an option.
             dashed if dashed.starts_with('-') => shell_word(&format!("./{dashed}")),
             folder => shell_word(folder),
         };
@@ -125,20 +126,21 @@ impl Renderers {
         )
     }
 
-    /// One that reads only what it wrote itself, a moment ago: what may lead to a delete rests on
-    /// the store, and not on what lay on a disk.
+    /// Returns renderers that read only versions they have just written themselves. A render that
+    /// may lead to a delete must depend on the store, and not on files that were already on the
+    /// disk.
     pub(super) fn afresh(&self) -> Afresh<'_> {
         Afresh { renderers: self, written: RefCell::default() }
     }
 
-    /// The version on disk, written if it is not there.
+    /// Returns the version on disk, and writes it if necessary.
     fn written(&self, wanted: &Wanted<'_>) -> Result<Written, NotGiven> {
         let of = root_of(wanted)?;
         let mut last = locked(&self.written);
         if let Some((_, there)) = last.as_ref().filter(|(there, _)| *there == of) {
             return Ok(there.clone());
         }
-        // Makes room before it takes more.
+        // Frees its space before another one is written.
         *last = None;
         let written = self.write(wanted)?;
         *last = Some((of, written.clone()));
@@ -169,7 +171,7 @@ impl Renderers {
         let job = Job { tree, folder, is_restricted, limits: &self.limits, stop: &self.stop };
         match run(&pinned, &job, &self.program) {
             Ok(output) => String::from_utf8(output.rendered).map_err(|_| {
-                let what = "the external renderer wrote something that is no text in UTF-8; is it a kustomize?";
+                let what = "the external renderer wrote output that is not UTF-8; is it kustomize?";
                 NotGiven::Refused { what: what.to_owned() }
             }),
             Err(error) => Err(not_given(&error.saying(|| self.unsaid(wanted)), &written.left_out)),
@@ -179,7 +181,7 @@ impl Renderers {
 
 impl External for Renderers {
     fn render(&self, wanted: &Wanted<'_>) -> Result<String, NotGiven> {
-        // Before anything is written for it.
+        // Checked before anything is written for it.
         self.pinned(wanted.digest)?;
         self.render_from(&self.written(wanted)?, wanted)
     }
@@ -208,7 +210,7 @@ fn folder_of<'a>(wanted: &Wanted<'a>) -> &'a str {
     if wanted.folder.is_root() { "." } else { wanted.folder.as_str() }
 }
 
-/// A word of a command that can be copied into any shell: as it is, or quoted.
+/// Quotes a word for any shell, if necessary.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -232,10 +234,7 @@ fn not_given(error: &NotRun, left_out: &[StorePath]) -> NotGiven {
         let some: Vec<String> = left_out.iter().take(NAMED).map(|path| format!("`{path}`")).collect();
         let more = left_out.len() - some.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        what.push_str(&format!(
-            "; it was not given {}{more}, which are larger than any file that is read",
-            some.join(", ")
-        ));
+        what.push_str(&format!("; it did not get {}{more}, which exceed the size limit of files", some.join(", ")));
     }
     NotGiven::Refused { what }
 }
@@ -261,7 +260,7 @@ mod tests {
 
     const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-    /// An input of an app, in a store of this name.
+    /// Returns an input of an app, in a store of this name.
     fn wanted<'a>(store: &'a StoreName, tree: &'a MemoryTree, folder: &'a StorePath) -> Wanted<'a> {
         Wanted { digest: DIGEST, store, tree, folder, is_restricted: true }
     }
@@ -281,7 +280,7 @@ mod tests {
         let afresh = renderers.afresh();
         let written = |wanted: &Wanted<'_>| afresh.written(wanted).expect("it is written").tree;
         let first = written(&wanted(&main, &one, &a));
-        assert!(!Arc::ptr_eq(&first, &before.tree), "that was on the disk before");
+        assert!(!Arc::ptr_eq(&first, &before.tree), "that version was already on the disk");
         let (second, third) = (written(&wanted(&base, &one, &a)), written(&wanted(&main, &two, &a)));
         assert!(!Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &third), "another store, another version");
         assert!(Arc::ptr_eq(&first, &written(&wanted(&main, &one, &b))), "another folder of the same");

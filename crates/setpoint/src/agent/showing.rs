@@ -1,5 +1,5 @@
-//! What people ask of targets through the agent: trees, logs, what is not well, requests. Nothing
-//! is decided by it.
+//! Serves requests that read targets: trees, logs, unhealthy objects, numbers of requests. No
+//! decision depends on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use tokio::time::timeout;
 
 use super::answers::{Answers, ended};
 
-/// Reasons are worth a moment of waiting: what they are about is told without them too.
+/// The time limit for the reasons of unhealthy objects. Without them, the objects are still shown.
 const REASONS: Duration = Duration::from_secs(10);
 
-/// A tree reads much, and whoever asked for it waits no longer than this.
+/// The time limit for a tree, which takes many reads.
 const TREE: Duration = Duration::from_secs(90);
 
-/// What was asked of targets, and for whom.
+/// The requests sent to targets, by target and app.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     pub(super) targets: Vec<TargetStanding>,
@@ -35,7 +35,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Requests that were made for an app.
+    /// Returns the requests for an app.
     pub(super) fn of(&self, app: &AppId, target: &TargetIdentity) -> Tally {
         self.of_apps.get(target).and_then(|apps| apps.get(app)).map(words).unwrap_or_default()
     }
@@ -46,7 +46,7 @@ fn words(tally: &setpoint_target::Tally) -> Tally {
 }
 
 impl Answers {
-    /// What was asked of all targets.
+    /// Returns the requests to all targets.
     pub(super) fn counted(&self, left_alone: &BTreeMap<TargetIdentity, Timestamp>) -> Counted {
         let mut counted = Counted::default();
         for (target, identity, connection) in self.provider.connections() {
@@ -63,8 +63,8 @@ impl Answers {
         counted
     }
 
-    /// What of an app is not well, as far as its target says why; nothing where everything is, or
-    /// nobody answers soon.
+    /// Returns the unhealthy objects of an app, as far as its target gives reasons. Empty if all
+    /// are healthy, or if the target does not respond in time.
     pub(super) async fn unhealthy(&self, app: &AppId, status: &AppStatus) -> Result<Vec<Unhealthy>, Problem> {
         if status.health == Health::Healthy {
             return Ok(Vec::new());
@@ -76,7 +76,7 @@ impl Answers {
         Ok(unhealthy.collect())
     }
 
-    /// Everything an app declares or owns.
+    /// Returns all objects that an app declares or owns.
     async fn wanted(&self, app: &AppId) -> Result<Wanted, Problem> {
         self.handle.wanted(app).await.map_err(ended)
     }
@@ -90,7 +90,7 @@ impl Answers {
         let declared: BTreeSet<Key> = declared.collect();
         let tree = timeout(TREE, target.tree(wanted, now)).await;
         let tree = tree.map_err(|_| {
-            let message = format!("the target of {app} did not answer within {} s: ask again", TREE.as_secs());
+            let message = format!("the target of {app} did not respond within {} s: try again", TREE.as_secs());
             Problem::new(ProblemKind::Unavailable, message)
         })?;
         let owned = self.handle.owned(&app).await.map_err(ended)?;
@@ -134,7 +134,7 @@ impl Answers {
     fn target_of(&self, app: &AppId, status: &AppStatus) -> Result<Arc<dyn Target>, Problem> {
         self.provider.target_of(&status.facts.target).ok_or_else(|| {
             let identity = &status.facts.target;
-            let message = format!("{app} is held on {identity}, which is not connected: see the agent's log");
+            let message = format!("the target {identity} of {app} is not connected: check the agent's log");
             Problem::new(ProblemKind::Unavailable, message)
         })
     }

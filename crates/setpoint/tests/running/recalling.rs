@@ -126,7 +126,7 @@ async fn a_damaged_render_is_said_once_and_made_again() {
     agent.until_converged("hello", &third).await;
     assert_eq!((agent.renders(), lab.text("greeting").as_deref()), (1, Some("Hello\n")));
     let complaints =
-        |agent: &Agent| agent.said().iter().filter(|line| line.contains("is not what was written")).count();
+        |agent: &Agent| agent.said().iter().filter(|line| line.contains("has changed since it was written")).count();
     assert_eq!(complaints(&agent), 1, "{:?}", agent.said());
     agent.stop().await;
 }

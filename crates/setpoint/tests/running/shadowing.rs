@@ -86,7 +86,7 @@ async fn an_app_that_says_otherwise_how_it_is_rendered_is_counted_anew() {
     let differs = |detail: &AppDetail| standing(detail).different.len() == 1;
     let anew = agent.until_app("hello", "has a version that differs", differs).await;
     assert_eq!(standing(&anew).compared, 1);
-    assert!(says(&agent, "is counted anew: it is rendered from something else by now"), "{:?}", agent.said());
+    assert!(says(&agent, "counting starts over: it is rendered from other inputs now"), "{:?}", agent.said());
     agent.stop().await;
 }
 
@@ -201,7 +201,7 @@ async fn a_version_that_a_newer_one_overtakes_is_passed_over_and_told() {
     let overtaken = |detail: &AppDetail| standing(detail).passed_over == 1;
     let detail = agent.until_app("hello", "has passed one over", overtaken).await;
     assert_eq!((standing(&detail).compared, standing(&detail).different.len()), (0, 0));
-    let passed = agent.said().into_iter().find(|line| line.contains("is passed over, because"));
+    let passed = agent.said().into_iter().find(|line| line.contains("is skipped, because"));
     let passed = passed.expect("it is said");
     let places = versions
         .iter()
@@ -252,7 +252,7 @@ async fn damaged_counts_are_begun_anew_which_is_said_and_nothing_stays_of_a_shad
     let mut agent = lab.start().await;
     agent.until_converged("hello", &first).await;
     until_compared(&mut agent, "hello", 1).await;
-    assert!(says(&agent, "is counted anew: its file is damaged"), "{:?}", agent.said());
+    assert!(says(&agent, "counting starts over: its file is damaged"), "{:?}", agent.said());
 
     // Without a shadow nothing of it stays.
     let second = lab.app("hello").commit();

@@ -1,18 +1,18 @@
-//! What is on the shelf and how much room it takes: a few renders for each app, and so many bytes
-//! in all. Whatever was not used for longest goes first.
+//! Tracks the cached renders and their size: at most a few for each app, and a limited number of
+//! bytes in all. The least recently used ones are removed first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_core::digest::Digest;
 use setpoint_core::name::AppId;
 
-/// A disk gives room in blocks: so much is taken by the smallest file.
+/// Disks allocate blocks: the smallest file takes this many bytes.
 const BLOCK: u64 = 4_096;
 
-/// How long each half of a name is.
+/// The length of each half of a name.
 const HALF: usize = 32;
 
-/// What an entry is called: first its app, then what it was made from.
+/// The name of an entry: first its app, then its inputs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name(String);
 
@@ -21,7 +21,7 @@ impl Name {
         Self(half(Digest::of(app.to_string().as_bytes())) + "-" + &half(made_from))
     }
 
-    /// The name of a file that is an entry.
+    /// Returns the name of a file, if it is an entry.
     pub(super) fn of_file(file: &str) -> Option<Self> {
         let is_half = |text: &str| text.len() == HALF && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         file.split_once('-').filter(|(app, made_from)| is_half(app) && is_half(made_from))?;
@@ -32,7 +32,7 @@ impl Name {
         &self.0
     }
 
-    /// The name before all of an app's.
+    /// Returns a name that sorts before all names of an app.
     fn first_of(app: &AppId) -> Self {
         Self(half(Digest::of(app.to_string().as_bytes())))
     }
@@ -48,12 +48,12 @@ fn half(digest: Digest) -> String {
     text
 }
 
-/// How much there may be.
+/// The limits of the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) for_each_app: usize,
     pub(super) bytes: u64,
-    /// The largest that is kept at all.
+    /// The size of the largest entry.
     pub(super) largest: usize,
 }
 
@@ -63,12 +63,12 @@ impl Default for Bounds {
     }
 }
 
-/// The books of the shelf.
+/// The index of the cached renders.
 #[derive(Debug)]
 pub(super) struct RenderCache {
     bounds: Bounds,
     kept: BTreeMap<Name, CachedRender>,
-    /// By when they were used last.
+    /// The names by the time of their last use.
     by_use: BTreeMap<u64, Name>,
     uses: u64,
     bytes: u64,
@@ -89,14 +89,14 @@ impl RenderCache {
         self.bounds
     }
 
-    /// Those of an app, the one that was used last first.
+    /// Returns the entries of an app, the most recently used one first.
     pub(super) fn of(&self, app: &AppId) -> Vec<Name> {
         let mut found = self.kept_of(&Name::first_of(app));
         found.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.used));
         found.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Puts one there, and takes away what there is no room for any more.
+    /// Adds an entry. Returns the entries that must be removed to make room.
     pub(super) fn put(&mut self, name: &Name, bytes: u64) -> Vec<Name> {
         self.remove(name);
         let bytes = bytes.max(1).next_multiple_of(BLOCK);
@@ -112,7 +112,7 @@ impl RenderCache {
         gone
     }
 
-    /// It was of use.
+    /// Marks an entry as used.
     pub(super) fn touch(&mut self, name: &Name) {
         let Some(kept) = self.kept.get_mut(name) else { return };
         self.by_use.remove(&kept.used);
@@ -127,7 +127,7 @@ impl RenderCache {
         self.bytes -= bytes;
     }
 
-    /// Takes away those of other apps than these.
+    /// Removes the entries of all other apps. Returns them.
     pub(super) fn keep_only<'a>(&mut self, apps: impl Iterator<Item = &'a AppId>) -> Vec<Name> {
         let known: Vec<Name> = apps.map(Name::first_of).collect();
         let known: BTreeSet<&str> = known.iter().map(Name::as_str).collect();
@@ -140,7 +140,7 @@ impl RenderCache {
         self.kept.range(first..).take_while(|(name, _)| name.is_of(first)).collect()
     }
 
-    /// Of the app of this one there are too many: the one to go.
+    /// Returns the entry to remove if this entry's app has too many.
     fn too_many_like(&self, name: &Name) -> Option<Name> {
         let of_app = self.kept_of(&Name(name.0[..HALF].to_owned()));
         let is_full = of_app.len() > self.bounds.for_each_app;
@@ -189,7 +189,7 @@ mod tests {
         shelf.touch(&name(1, 1));
         assert_eq!(shelf.put(&name(4, 1), BLOCK + 1), [name(2, 1), name(3, 1)]);
         assert_eq!(shelf.bytes, 3 * BLOCK);
-        assert!(shelf.put(&name(4, 1), 1).is_empty(), "the same again takes the place of the last");
+        assert!(shelf.put(&name(4, 1), 1).is_empty(), "the same entry replaces the previous one");
         assert_eq!((shelf.bytes, shelf.kept.len(), shelf.by_use.len()), (2 * BLOCK, 2, 2));
     }
 

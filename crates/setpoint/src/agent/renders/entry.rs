@@ -1,9 +1,9 @@
-//! How a remembered render is written down: a seal, what it was made from, and what it gave, each
-//! on a line of its own.
+//! The file format of a cached render: a seal, its inputs and its objects, each on a line of its
+//! own.
 //!
-//! The seal is the keyed digest of the second line, which holds the digest of the third. So an
-//! entry is looked through without reading what it gave, and no byte of it is believed that this
-//! installation has not written.
+//! The seal is the keyed digest of the second line, which contains the digest of the third. So the
+//! inputs of an entry can be checked without reading its objects, and no byte is trusted that this
+//! installation did not write.
 
 use std::io::{self, BufRead, Write};
 
@@ -14,18 +14,19 @@ use setpoint_core::name::AppId;
 use setpoint_core::resource::Resource;
 use setpoint_engine::accept::{Footprint, RenderedObject};
 
-/// Who wrote it: another version of this program may render otherwise, whatever its recipe says.
+/// The writer's version: another version of this program may render differently from the same
+/// recipe.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-/// Why an entry is not used.
+/// The reason why an entry is not used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
-    #[error("it cannot be read")]
+    #[error("cannot read it")]
     Unreadable {
         #[from]
         source: io::Error,
     },
-    #[error("it is not what was written there")]
+    #[error("its content has changed since it was written")]
     Damaged,
     #[error("it was written for {of}")]
     OfAnother { of: AppId },
@@ -40,11 +41,11 @@ struct Header {
     app: AppId,
     program: String,
     footprint: Footprint,
-    /// Of the third line.
+    /// The digest of the third line.
     objects: Digest,
 }
 
-/// An entry whose footprint can be believed.
+/// An entry whose footprint can be trusted.
 #[derive(Debug)]
 pub(super) struct Entry<R> {
     pub(super) footprint: Footprint,
@@ -53,14 +54,14 @@ pub(super) struct Entry<R> {
 }
 
 impl<R: BufRead> Entry<R> {
-    /// Reads as far as the footprint.
+    /// Reads an entry up to its footprint.
     pub(super) fn open(mut written: R, key: &DigestKey, app: &AppId) -> Result<Self, Unusable> {
         let (seal, header) = (line(&mut written)?, line(&mut written)?);
         let seal: KeyedDigest = canonical::from_bytes(&seal).map_err(|_| Unusable::Damaged)?;
         if seal != key.digest(&header) {
             return Err(Unusable::Damaged);
         }
-        // We wrote it: what cannot be read was written differently then.
+        // Its seal is valid: if it cannot be parsed, another version wrote it in another form.
         let Header { app: of, program, footprint, objects: digest } =
             canonical::from_bytes(&header).map_err(|_| Unusable::Outdated)?;
         if of != *app {
@@ -72,7 +73,7 @@ impl<R: BufRead> Entry<R> {
         Ok(Self { footprint, digest, rest: written })
     }
 
-    /// What the render gave.
+    /// Reads the objects of the render.
     pub(super) fn objects(mut self) -> Result<(Footprint, Vec<RenderedObject>), Unusable> {
         let mut bytes = Vec::new();
         self.rest.read_to_end(&mut bytes)?;
@@ -84,14 +85,14 @@ impl<R: BufRead> Entry<R> {
     }
 }
 
-/// The next line without its end. Whoever gave the reader has bounded it.
+/// Returns the next line without its end. The reader is already limited.
 fn line(written: &mut impl BufRead) -> Result<Vec<u8>, Unusable> {
     let mut bytes = Vec::new();
     written.read_until(b'\n', &mut bytes)?;
     if bytes.pop() == Some(b'\n') { Ok(bytes) } else { Err(Unusable::Damaged) }
 }
 
-/// The bytes of an entry; `None` if there are more than `most`.
+/// Returns the bytes of an entry; `None` if there are more than `most`.
 pub(super) fn written(
     app: &AppId,
     footprint: &Footprint,
@@ -101,7 +102,7 @@ pub(super) fn written(
 ) -> Option<Vec<u8>> {
     let objects: Vec<RenderedObject> = resources.iter().map(RenderedObject::from).collect();
     let mut bounded = Bounded { bytes: Vec::new(), most };
-    // Nothing else can go wrong: these have text keys only.
+    // There is no other cause of an error: these maps have text keys only.
     serde_json::to_writer(&mut bounded, &objects).ok()?;
     let objects = bounded.bytes;
     let header = Header {
@@ -116,7 +117,7 @@ pub(super) fn written(
     (bytes.len() <= most).then_some(bytes)
 }
 
-/// Takes so many bytes and no more.
+/// Accepts a limited number of bytes.
 struct Bounded {
     bytes: Vec<u8>,
     most: usize,

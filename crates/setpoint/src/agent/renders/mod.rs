@@ -1,12 +1,12 @@
-//! Renders: made, or remembered from before, across restarts too. A file for each in a folder that
-//! may be lost at any time: that costs renders and nothing else. `entry.rs` has their form,
-//! `shelf.rs` how many there may be.
+//! Renders apps, or returns cached renders, which also survive restarts. Each is a file in a
+//! directory that may be lost at any time, which costs renders and nothing else. `entry.rs` has
+//! their format, `cache.rs` their limits.
 //!
-//! They may not lead to a delete: whoever deletes asks [`Renders::render`], which believes nothing
-//! that is remembered.
+//! Cached renders must not lead to a delete: a render for a delete uses [`Renders::render`], which
+//! trusts no cached entry.
 //!
-//! Files, and not the database of what may be forgotten: that one is read through whenever it is
-//! opened, and what is removed from it stays on the disk.
+//! They are files instead of rows of the disposable database, because that database is read
+//! completely whenever it is opened, and deleted rows stay on the disk.
 
 mod cache;
 mod entry;
@@ -34,29 +34,29 @@ use self::entry::{Entry, Unusable};
 use super::log::Log;
 use crate::complaint::told;
 
-/// What a file is called until it is whole.
+/// The extension of a file that is not complete yet.
 const UNFINISHED: &str = "next";
 
 #[derive(Debug)]
 pub(super) struct Renders {
     folder: PathBuf,
-    /// Seals what is remembered, so that nothing from elsewhere is taken for it.
+    /// Seals the entries, so that files from elsewhere are not used.
     key: DigestKey,
     shelf: Mutex<RenderCache>,
-    /// How many were made.
+    /// The number of renders.
     made: AtomicU64,
-    /// So many files were begun.
+    /// The number of files that were begun.
     begun: AtomicU64,
-    /// The last one could not be kept, which was said.
+    /// The last render could not be stored, and this was logged.
     troubled: AtomicBool,
-    /// What was said of apps.
+    /// The warnings logged for each app.
     warned: Mutex<BTreeMap<AppId, Vec<String>>>,
     log: Arc<dyn Log>,
 }
 
 impl Renders {
-    /// Finds what is in the folder, which is made if it is not there. If that fails, nothing is
-    /// remembered.
+    /// Opens the directory, creates it if it does not exist, and finds its entries. If that fails,
+    /// nothing is cached.
     pub(super) fn open(folder: PathBuf, key: DigestKey, log: Arc<dyn Log>) -> Self {
         Self::bounded(folder, key, Bounds::default(), log)
     }
@@ -69,13 +69,13 @@ impl Renders {
         renders
     }
 
-    /// How many renders were made since the start.
+    /// Returns the number of renders since the start.
     pub(super) fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// Considers a revision: nothing if the last accepted render would come out again, from memory
-    /// if an earlier one would, else rendered.
+    /// Considers a revision: unchanged if the last accepted render would have the same result, from
+    /// the cache if an earlier one would, else rendered.
     pub(super) fn consider(
         &self,
         source: &AppSource,
@@ -88,7 +88,7 @@ impl Renders {
             .unwrap_or_else(|| self.render(source, trees, by))
     }
 
-    /// Renders a revision, whatever is remembered of it; that is replaced by what comes of it.
+    /// Renders a revision regardless of cached entries, and replaces its entry with the result.
     pub(super) fn render(&self, source: &AppSource, trees: &Trees, by: By<'_>) -> Considered {
         self.made.fetch_add(1, Ordering::Relaxed);
         let considered = rendered(source, trees, by);
@@ -99,7 +99,7 @@ impl Renders {
         considered
     }
 
-    /// Says what should be known of a render, once for as long as it stays the same.
+    /// Logs the warnings of a render, once for as long as they stay the same.
     fn warn(&self, app: &AppId, warnings: &[String]) {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         let before =
@@ -124,7 +124,7 @@ impl Renders {
         })
     }
 
-    /// What an entry comes to; `None` if it is of other files, or has to be rendered.
+    /// Returns the result of an entry; `None` if it has other inputs, or if rendering is necessary.
     fn taken(
         &self,
         name: &Name,
@@ -135,7 +135,7 @@ impl Renders {
         let file = File::open(self.path(name))?;
         let most = u64::try_from(self.shelf().bounds().largest).unwrap_or(u64::MAX);
         let entry = Entry::open(BufReader::new((&file).take(most)), &self.key, &source.app)?;
-        // A store that cannot be read is met by the render again, and told there.
+        // The render will read the store again and report its error.
         if !entry.footprint.holds(source, trees).unwrap_or(false) {
             return Ok(None);
         }
@@ -143,7 +143,7 @@ impl Renders {
         let Some(resources) = recalled(objects, source, kinds) else { return Ok(None) };
         self.shelf().touch(name);
         now_used(&file);
-        // What it was warned of was said when it was rendered.
+        // The warnings were logged when it was rendered.
         Ok(Some(Considered::Rendered { resources, footprint, warnings: Vec::new() }))
     }
 
@@ -156,7 +156,7 @@ impl Renders {
             Unusable::Unreadable { .. } | Unusable::Damaged | Unusable::OfAnother { .. } => {
                 let (path, why) = (path.display(), told(why));
                 self.log.say(&format!(
-                    "the remembered render {path} is not used: {why}; it is removed, and {app} is rendered instead"
+                    "the cached render {path} is not used: {why}; it is removed, and {app} is rendered instead"
                 ));
             }
         }
@@ -180,8 +180,8 @@ impl Renders {
         }
     }
 
-    /// Whole or not at all: renders of one app may be made at the same time. Not synced, as what
-    /// the power takes away is found out by its seal.
+    /// Writes a file, completely or not at all, because renders of one app may run at the same
+    /// time. It is not synced: the seal detects data that was lost with the power.
     fn write(&self, name: &Name, bytes: &[u8]) -> io::Result<()> {
         let turn = self.begun.fetch_add(1, Ordering::Relaxed);
         let next = self.folder.join(format!("{}.{turn}.{UNFINISHED}", name.as_str()));
@@ -193,7 +193,7 @@ impl Renders {
         written().inspect_err(|_| remove(&next))
     }
 
-    /// Forgets those of apps that are gone.
+    /// Forgets the entries of removed apps.
     pub(super) fn keep_only<'a>(&self, apps: impl Iterator<Item = &'a AppId>) {
         let apps: BTreeSet<&AppId> = apps.collect();
         self.warned.lock().unwrap_or_else(PoisonError::into_inner).retain(|app, _| apps.contains(app));
@@ -227,7 +227,7 @@ impl Renders {
     fn not_kept(&self, error: &io::Error) {
         if !self.troubled.swap(true, Ordering::Relaxed) {
             let folder = self.folder.display();
-            self.log.say(&format!("renders are not remembered in {folder}, so that more are made: {error}"));
+            self.log.say(&format!("cannot cache renders in {folder}, so apps are rendered more often: {error}"));
         }
     }
 
@@ -240,20 +240,20 @@ impl Renders {
     }
 }
 
-/// Secrets are in the copies of stores already, but need not be in more places.
+/// Secrets are already in the copies of stores, but should not be in more places.
 fn is_secret(resource: &Resource) -> bool {
     holds_secrets(&resource.kind, &resource.body)
 }
 
-/// For the next process, which knows by the times of files what was used last. If it cannot be
-/// noted, an older use counts.
+/// Updates the time of a file, by which the next process knows the order of uses. If that fails, an
+/// older use counts.
 fn now_used(file: &File) {
     let (last_access, last_modification) =
         (Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, Timespec { tv_sec: 0, tv_nsec: UTIME_NOW });
     let _ = futimens(file, &Timestamps { last_access, last_modification });
 }
 
-/// What cannot be removed is not used either, and found again at the next start.
+/// Removes a file. One that cannot be removed is not used, and is found again at the next start.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }

@@ -1,4 +1,5 @@
-//! What is remembered is what was rendered, bounded, and nothing that anybody has touched.
+//! Cached renders equal the original ones, are limited, and are not used if anyone has changed
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,7 +16,7 @@ use setpoint_target::Unidentifiable;
 use super::*;
 use crate::agent::log::Said;
 
-/// Every object is what it is called.
+/// Identifies every object by its name.
 #[derive(Debug)]
 struct Things;
 
@@ -63,7 +64,7 @@ impl Scene {
         Self { folder, documents, said: Arc::default(), bounds: Bounds::default() }
     }
 
-    /// A process of the installation.
+    /// Opens the cache in another process of the installation.
     fn renders(&self) -> Renders {
         self.renders_of(7)
     }
@@ -77,8 +78,8 @@ impl Scene {
         self.documents.source(&app(name)).expect("the app is declared")
     }
 
-    /// What comes of an app whose folder holds one document with this text in it, and whether it
-    /// was rendered for that.
+    /// Considers an app whose directory contains one document with this text. Returns the result,
+    /// and whether it was rendered.
     fn considered(&self, renders: &Renders, name: &str, text: &str) -> (Considered, bool) {
         self.considered_as(renders, name, &thing("Thing", &format!("spec: {{ text: {text} }}")))
     }
@@ -101,7 +102,7 @@ impl Scene {
     }
 }
 
-/// No other program renders.
+/// No external renderer.
 const BY: By<'_> = By { kinds: &Things, external: None, stop: None };
 
 fn app(name: &str) -> AppId {
@@ -112,7 +113,7 @@ fn path(text: &str) -> StorePath {
     StorePath::new(text).expect("a path")
 }
 
-/// A version in which an app's folder holds one document.
+/// Returns a version in which an app's directory contains one document.
 fn trees(name: &str, document: &str) -> Trees {
     let tree: Arc<dyn Tree> = Arc::new(MemoryTree::of([(format!("{name}/a.yaml").as_str(), document)]));
     BTreeMap::from([(StoreName::new("state").expect("a name"), tree)])
@@ -136,9 +137,9 @@ fn what_a_render_is_warned_of_is_said_once_and_again_when_it_is_another() {
     let commented = thing("Thing", "spec: { list: [a] } # {\"$ref\": \"#/definitions/x\"}");
     let warning = "app default/one: one/a.yaml:4: the schema in this comment is not read: name it under `openapi`";
     assert_eq!(render(&commented), [warning]);
-    assert_eq!(render(&commented), [""; 0], "it was said");
+    assert_eq!(render(&commented), [""; 0], "it was logged before");
     assert_eq!(render(&thing("Thing", "")), [""; 0]);
-    assert_eq!(render(&commented), [warning], "it is there again");
+    assert_eq!(render(&commented), [warning], "it has reappeared");
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn what_was_rendered_is_not_rendered_again_by_this_process_nor_by_the_next() {
     assert!(scene.considered(&renders, "one", "b").1, "another content is another render");
     assert_eq!(scene.considered(&renders, "one", "a"), (first.clone(), false));
     assert_eq!(scene.considered(&scene.renders(), "one", "a"), (first, false));
-    assert!(scene.considered(&scene.renders(), "two", "a").1, "what one app gave is no other's");
+    assert!(scene.considered(&scene.renders(), "two", "a").1, "the renders of one app are not used for another");
     assert_eq!(scene.said(), [""; 0]);
 }
 
@@ -187,8 +188,8 @@ fn an_entry_with_any_bit_flipped_or_cut_anywhere_is_said_removed_and_rendered() 
         let considered = scene.considered(&scene.renders(), "one", "a");
         assert_eq!(considered, (first.clone(), true), "{}", String::from_utf8_lossy(&damaged));
         let said = scene.said();
-        assert!(said.len() == 1 && said[0].contains("is not what was written there"), "{said:?}");
-        assert_eq!(fs::read(file).expect("it is remembered anew"), bytes);
+        assert!(said.len() == 1 && said[0].contains("its content has changed since it was written"), "{said:?}");
+        assert_eq!(fs::read(file).expect("it is cached again"), bytes);
     }
 }
 
@@ -250,7 +251,7 @@ fn what_is_too_large_is_rendered_each_time() {
     let size = fs::metadata(&scene.files()[0]).expect("it is there").len();
     scene.bounds.largest = usize::try_from(size).expect("it is small");
     let renders = scene.renders();
-    assert!(!scene.considered(&renders, "one", "a").1, "what just fits is kept");
+    assert!(!scene.considered(&renders, "one", "a").1, "an entry of just that size is kept");
     assert!(scene.considered(&renders, "one", "ab").1 && scene.considered(&renders, "one", "ab").1);
     assert_eq!(scene.files().len(), 1);
 }
@@ -295,7 +296,7 @@ fn a_folder_that_cannot_be_written_is_said_once_and_everything_is_rendered() {
         assert!(scene.considered(&renders, "one", text).1);
     }
     let said = scene.said();
-    assert!(said.len() == 1 && said[0].starts_with("renders are not remembered in "), "{said:?}");
+    assert!(said.len() == 1 && said[0].starts_with("cannot cache renders in "), "{said:?}");
     fs::create_dir(scene.folder.path().join("renders")).expect("it is ours");
     assert!(scene.considered(&renders, "one", "a").1 && !scene.considered(&renders, "one", "a").1);
     assert_eq!(scene.said(), [""; 0]);

@@ -1,9 +1,9 @@
-//! Apps whose versions another program renders, too: what it does otherwise is remembered, said and
-//! shown, and never acted on.
+//! Renders versions of apps with another program too, for comparison: differences are recorded,
+//! logged and shown, and have no other effect.
 //!
-//! Ours is rendered and judged first. Then the version waits here, one for each app, for the one
-//! thread that compares; a newer one takes its place. What came of each is a small file for each
-//! app, which may be lost: then it is counted from the start again.
+//! A version is first rendered and judged by Setpoint itself. Then it waits here, at most one for
+//! each app, for the single thread that compares; a newer version replaces it. The results of each
+//! app are a small file. If it is lost, counting starts from the beginning.
 
 mod outcome;
 #[cfg(test)]
@@ -29,7 +29,7 @@ use crate::complaint::told;
 use crate::doors::Clock;
 use crate::sides::TRIED_AGAIN;
 
-/// A version that was rendered by us.
+/// A version that Setpoint has rendered.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) source: AppSource,
@@ -50,17 +50,17 @@ pub(super) struct Shadows {
 #[derive(Debug, Default)]
 struct ComparisonQueue {
     waiting: BTreeMap<AppId, Box<Job>>,
-    /// Somebody works through those that wait.
+    /// A thread is comparing the waiting versions.
     working: bool,
     known: BTreeMap<AppId, Comparisons>,
-    /// Why the last comparison of an app came to nothing.
+    /// The reason why the last comparison of an app failed.
     troubles: BTreeMap<AppId, String>,
 }
 
 impl ComparisonQueue {
-    /// Whether a version that was taken is to be compared by now: the app may have another shadow,
-    /// or none, it may be rendered from something else, and the version may have been taken again
-    /// while it was compared.
+    /// Reports whether a dequeued version must still be compared. Meanwhile, the app may have
+    /// another shadow or none, it may be rendered from other inputs, and the version may have been
+    /// enqueued again while it was compared.
     fn still_wants(&self, app: &AppId, job: &Job) -> bool {
         let Job { source, shadow, revision, .. } = job;
         self.known.get(app).is_some_and(|known| {
@@ -74,22 +74,22 @@ impl Shadows {
         Self { shelf: ComparisonFiles { folder }, renderers, clock, log, desk: Mutex::default() }
     }
 
-    /// Whether a version of an app is still to be compared.
+    /// Reports whether a version of an app is still to be compared.
     pub(super) fn wants(&self, source: &AppSource, shadow: &Shadow, revision: &Revision) -> bool {
         let mut desk = self.desk();
         let known = self.known(&mut desk, source, shadow);
         !known.is_over(shadow.versions.get()) && !known.has(revision)
     }
 
-    /// Takes a version. Whether whoever asks has to see to it that [`Shadows::work`] is called.
+    /// Enqueues a version. Returns whether the caller must start [`Shadows::work`].
     pub(super) fn take(&self, job: Job) -> bool {
         let mut desk = self.desk();
         self.put(&mut desk, job);
         !std::mem::replace(&mut desk.working, true)
     }
 
-    /// The same for the version that was accepted last, which others may have followed: one that
-    /// waits is not passed over for it.
+    /// Enqueues the last accepted version, which other versions may have followed. It does not
+    /// replace a version that waits.
     pub(super) fn take_accepted(&self, job: Job) -> bool {
         let mut desk = self.desk();
         self.known(&mut desk, &job.source, &job.shadow);
@@ -100,14 +100,14 @@ impl Shadows {
         !std::mem::replace(&mut desk.working, true)
     }
 
-    /// Lets a version wait, in the place of the one that does.
+    /// Enqueues a version in place of the one that waits.
     fn put(&self, desk: &mut ComparisonQueue, job: Job) {
         let (app, revision) = (job.source.app.clone(), job.revision.clone());
         self.known(desk, &job.source, &job.shadow);
         let passed = desk.waiting.insert(app.clone(), Box::new(job));
         let passed = passed.filter(|passed| passed.revision != revision && desk.still_wants(&app, passed));
         if let Some(passed) = passed.map(|passed| passed.revision) {
-            self.say(&app, &format!("{passed} is passed over, because {revision} came before it could be compared"));
+            self.say(&app, &format!("{passed} is skipped, because {revision} came before it could be compared"));
             if let Some(known) = desk.known.get_mut(&app) {
                 known.passed_over += 1;
                 self.keep(known);
@@ -115,15 +115,15 @@ impl Shadows {
         }
     }
 
-    /// Works through what waits, and through what comes meanwhile. Takes as long as the other
-    /// program does.
+    /// Compares all waiting versions, including those that come meanwhile. Takes as long as the
+    /// other program does.
     pub(super) fn work(&self) {
         let _unless_it_panics = Working(self);
         loop {
             let next = {
                 let mut desk = self.desk();
                 let next = desk.waiting.pop_first().filter(|_| !self.renderers.is_stopped());
-                // Under the same lock: what is taken from now on finds nobody who works.
+                // Under the same lock: versions enqueued from now on find no running thread.
                 desk.working = next.is_some();
                 next
             };
@@ -136,7 +136,7 @@ impl Shadows {
         }
     }
 
-    /// How an app's shadow stands.
+    /// Returns the state of an app's shadow.
     pub(super) fn standing(&self, source: &AppSource, shadow: &Shadow) -> ShadowStanding {
         let mut desk = self.desk();
         let known = self.known(&mut desk, source, shadow);
@@ -154,12 +154,12 @@ impl Shadows {
             different: different.collect(),
             trouble: None,
         };
-        // Last: trouble with a program that the app no longer names went with what was compared
-        // with it.
+        // Last, because a changed program has removed both the earlier comparisons and their
+        // problem.
         ShadowStanding { trouble: desk.troubles.get(&source.app).cloned(), ..standing }
     }
 
-    /// Forgets those of apps that have none any more.
+    /// Forgets the apps that no longer have a shadow.
     pub(super) fn keep_only(&self, apps: &BTreeSet<&AppId>) {
         let mut desk = self.desk();
         desk.waiting.retain(|app, _| apps.contains(app));
@@ -168,7 +168,7 @@ impl Shadows {
         self.shelf.keep_only(apps.iter().copied());
     }
 
-    /// What came of a version; or why nobody knows.
+    /// Returns the result of a comparison, or the reason why it failed.
     fn compared(&self, job: &Job) -> Result<Outcome, String> {
         let source = &job.source;
         let request = Request {
@@ -188,13 +188,13 @@ impl Shadows {
     fn note(&self, app: &AppId, job: &Job, outcome: Result<Outcome, String>) {
         let mut desk = self.desk();
         if desk.known.get(app).is_none_or(|known| !known.is_of(&job.source, &job.shadow)) {
-            // The app has another by now, or none, or is rendered from something else: nobody asks
-            // any more.
+            // Meanwhile, the app has another shadow or none, or is rendered from other inputs: the
+            // result is not needed.
             return;
         }
         let outcome = match outcome {
             Ok(outcome) => outcome,
-            // It is stopped, and not its fault.
+            // The program was stopped, which is not its fault.
             Err(_) if self.renderers.is_stopped() => return,
             Err(error) => {
                 let trouble = format!("{} could not be compared: {error}", job.revision);
@@ -220,8 +220,8 @@ impl Shadows {
         }
     }
 
-    /// What was compared so far with this program; that of another, or of an app that was rendered
-    /// from something else, is begun anew.
+    /// Returns the comparisons with this program so far. Starts over for another program, or if the
+    /// app is rendered from other inputs.
     fn known<'d>(&self, desk: &'d mut ComparisonQueue, source: &AppSource, shadow: &Shadow) -> &'d mut Comparisons {
         let app = &source.app;
         let known = desk.known.entry(app.clone()).or_insert_with(|| {
@@ -233,7 +233,7 @@ impl Shadows {
         });
         if !known.is_of(source, shadow) {
             if known.digest == shadow.digest.as_str() {
-                self.begins_anew(app, "it is rendered from something else by now, or otherwise by us");
+                self.begins_anew(app, "it is rendered from other inputs now, or differently by Setpoint");
             }
             *known = Comparisons::new(source, shadow);
             desk.troubles.remove(app);
@@ -242,12 +242,12 @@ impl Shadows {
     }
 
     fn begins_anew(&self, app: &AppId, why: &str) {
-        self.say(app, &format!("what was compared before is not used any more, and is counted anew: {why}"));
+        self.say(app, &format!("earlier comparisons no longer count, and counting starts over: {why}"));
     }
 
     fn keep(&self, known: &Comparisons) {
         if let Err(error) = self.shelf.write(known) {
-            self.say(&known.app, &format!("what was compared is not kept for the next start: {error}"));
+            self.say(&known.app, &format!("comparisons are not stored for the next start: {error}"));
         }
     }
 
@@ -260,8 +260,8 @@ impl Shadows {
     }
 }
 
-/// Somebody works through what waits. If a panic ends that, the next one who takes a version has
-/// somebody work again; who ends by himself has said so, and another may be at it already.
+/// Marks the thread as running. If it panics, the next enqueued version starts another one. A
+/// thread that ends normally has already cleared the mark, and another one may be running.
 struct Working<'s>(&'s Shadows);
 
 impl Drop for Working<'_> {

@@ -1,25 +1,25 @@
-//! What came of a version that both programs were to render, all inputs of the app taken together.
+//! The result of rendering a version with both programs, for all inputs of the app together.
 
 use setpoint_render::Sides;
 
 use crate::sides::{Compared, Pair};
 
-/// So many lines are kept of one version.
+/// The number of lines that are stored for one version.
 const LINES: usize = 20;
 
-/// How the two compare. What is told of it is a line each, with the folder it is about.
+/// The result of a comparison. Each difference is a line, with the directory it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Byte for byte.
+    /// Equal, byte for byte.
     Alike,
     Different(Vec<String>),
-    /// Nothing differs, but something of it neither renders: this tells nothing of what they would
-    /// do with a version that is sound.
+    /// No differences, but neither program renders some of the inputs. This does not show what they
+    /// would do with a valid version.
     Refused(Vec<String>),
 }
 
 impl Outcome {
-    /// `None` if no input is a kustomization: then neither has rendered anything.
+    /// Returns `None` if no input is a kustomization: then neither has rendered anything.
     pub(super) fn of(all: &[Sides]) -> Option<Self> {
         let (mut different, mut refused) = (Vec::new(), Vec::new());
         for sides in all {

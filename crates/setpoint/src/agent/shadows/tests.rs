@@ -1,5 +1,5 @@
-//! What is remembered of shadows belongs to what an app declares now, whoever is at work and
-//! whatever waits.
+//! Recorded shadows match the current declaration of an app, regardless of running threads and
+//! waiting versions.
 
 use setpoint_core::name::{StoreName, VersionId};
 use setpoint_core::time::Timestamp;
@@ -9,7 +9,7 @@ use setpoint_store::{MemoryTree, StorePath};
 use super::*;
 use crate::agent::log::Said;
 
-/// An agent's shadows, of which no program can be run.
+/// An agent's shadows, whose programs cannot be run.
 struct Scene {
     shadows: Shadows,
     said: Arc<Said>,
@@ -25,7 +25,7 @@ impl Scene {
         Self { shadows, said, _folder: folder }
     }
 
-    /// How the shadow stands of an app that is declared so.
+    /// Returns the state of the shadow of an app with this declaration.
     fn standing(&self, folder: &str, digit: char) -> ShadowStanding {
         let (source, shadow) = declared(folder, digit);
         self.shadows.standing(&source, &shadow)
@@ -36,7 +36,8 @@ impl Scene {
     }
 }
 
-/// The app `web`, rendered from this folder, with a shadow whose digest is of this digit.
+/// Returns the app `web`, rendered from this directory, with a shadow whose digest repeats this
+/// digit.
 pub(super) fn declared(folder: &str, digit: char) -> (AppSource, Shadow) {
     let digest = digit.to_string().repeat(64);
     let text = format!(
@@ -76,7 +77,7 @@ fn trouble_with_a_program_is_not_told_of_the_next_one() {
     let scene = Scene::new();
     assert!(scene.shadows.take(job("web", '1', 1)));
     scene.shadows.work();
-    let trouble = scene.standing("web", '1').trouble.expect("nobody lists the program");
+    let trouble = scene.standing("web", '1').trouble.expect("the program is not listed");
     assert!(trouble.contains("could not be compared"), "{trouble}");
     assert!(scene.said("; it is tried again with the next commit"));
     assert_eq!(scene.standing("web", '2').trouble, None);
@@ -102,7 +103,7 @@ fn an_app_that_is_rendered_from_something_else_is_counted_anew_which_is_said() {
     assert_eq!(scene.standing("web", '1').compared, 1);
     let moved = job("elsewhere", '1', 1);
     assert_eq!(scene.standing("elsewhere", '1').compared, 0);
-    assert!(scene.said("is counted anew: it is rendered from something else by now"));
+    assert!(scene.said("counting starts over: it is rendered from other inputs now"));
     assert!(scene.shadows.wants(&moved.source, &moved.shadow, &moved.revision), "it is the same version of the store");
 }
 
@@ -110,22 +111,22 @@ fn an_app_that_is_rendered_from_something_else_is_counted_anew_which_is_said() {
 fn the_accepted_version_passes_none_over_that_waits_unless_nobody_asks_for_that_any_more() {
     let scene = Scene::new();
     let waiting = || scene.shadows.desk().waiting.get(&app()).map(|job| job.revision.clone());
-    assert!(scene.shadows.take_accepted(job("web", '1', 1)), "nobody works yet");
+    assert!(scene.shadows.take_accepted(job("web", '1', 1)), "no thread is running yet");
     assert_eq!(waiting(), Some(revision(1)));
     assert!(!scene.shadows.take(job("web", '1', 2)));
     assert!(!scene.shadows.take_accepted(job("web", '1', 1)));
     assert_eq!((waiting(), scene.standing("web", '1').passed_over), (Some(revision(2)), 1));
     assert!(!scene.shadows.take_accepted(job("web", '2', 1)));
-    assert_eq!(waiting(), Some(revision(1)), "what waited was for another program");
-    assert_eq!(scene.standing("web", '2').passed_over, 0, "with this one nothing would have been compared");
+    assert_eq!(waiting(), Some(revision(1)), "the waiting version was for another program");
+    assert_eq!(scene.standing("web", '2').passed_over, 0, "nothing was compared with this one");
 }
 
 #[test]
 fn a_version_that_waited_for_another_program_is_not_compared_and_leaves_the_counts_alone() {
     let scene = Scene::new();
     assert!(scene.shadows.take(job("web", '1', 1)));
-    // The App names another program before anybody comes to it, and a version was compared with
-    // that.
+    // The App names another program before the thread reaches it, and a version was compared with
+    // that program.
     let with_the_next = job("web", '2', 2);
     assert!(scene.shadows.wants(&with_the_next.source, &with_the_next.shadow, &with_the_next.revision));
     scene.shadows.note(&app(), &with_the_next, Ok(Outcome::Alike));
@@ -140,7 +141,7 @@ fn a_version_that_was_taken_again_while_it_was_compared_is_not_compared_twice() 
     assert!(scene.shadows.take(job("web", '1', 1)));
     scene.shadows.note(&app(), &job("web", '1', 1), Ok(Outcome::Alike));
     scene.shadows.work();
-    assert!(!scene.said("could not be compared"), "nobody tried to");
+    assert!(!scene.said("could not be compared"), "no comparison was attempted");
     assert_eq!(scene.standing("web", '1').compared, 1);
 }
 
@@ -162,9 +163,9 @@ fn a_version_that_was_being_compared_with_another_program_leaves_the_counts_alon
 fn who_ends_by_himself_does_not_say_for_another_that_nobody_works() {
     let scene = Scene::new();
     let ending = Working(&scene.shadows);
-    assert!(scene.shadows.take(job("web", '1', 1)), "the first one has said that he ends, and another begins");
+    assert!(scene.shadows.take(job("web", '1', 1)), "the first thread has cleared its mark, and another begins");
     drop(ending);
-    assert!(!scene.shadows.take(job("web", '1', 2)), "a third would work beside him");
+    assert!(!scene.shadows.take(job("web", '1', 2)), "a third thread would run at the same time");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What was compared for an app, and how that is written down: a file for each, whole or not at
-//! all.
+//! The comparisons of an app and their file format: one file for each app, written completely or
+//! not at all.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -17,27 +17,29 @@ use setpoint_engine::accept::AppSource;
 
 use super::outcome::Outcome;
 
-/// Of so many versions that differ the differences are kept, of the others the first of them.
+/// The number of different versions whose differences are all stored; of further ones, only the
+/// first is.
 const IN_FULL: usize = 20;
-/// What a file is called until it is whole.
+/// The extension of a file that is not complete yet.
 const UNFINISHED: &str = "next";
-/// Of digests and files, enough to tell them apart.
+/// The length of file names: enough to distinguish digests.
 const SHORT: usize = 32;
 
-/// Everything that was compared with one program, while an app was rendered from the same.
+/// All comparisons with one program, while an app was rendered from the same inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Comparisons {
     pub(super) app: AppId,
     pub(super) digest: String,
-    /// What the app's kustomizations are rendered from. Not known of what earlier builds wrote,
-    /// which is therefore of another.
+    /// The inputs of the app's kustomizations. Earlier builds did not write them, so their files
+    /// count as those of other inputs.
     #[serde(default)]
     recipe: Option<Digest>,
     pub(super) compared: Vec<Compared>,
-    /// Versions that were not, because newer ones came.
+    /// The number of versions that were not compared, because newer ones came.
     pub(super) passed_over: u64,
-    /// Versions that neither renders: they are not counted, as they say nothing of the two.
+    /// The number of versions that neither renders. They do not count as compared, because they
+    /// show nothing about the two.
     #[serde(default)]
     pub(super) refused: u64,
     /// The newest of them.
@@ -45,13 +47,13 @@ pub(super) struct Comparisons {
     pub(super) last_refused: Option<Revision>,
 }
 
-/// One version that at least one of the two renders.
+/// A version that at least one of the two renders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Compared {
     pub(super) revision: Revision,
     pub(super) at: Timestamp,
-    /// A line each; none if there is none.
+    /// The differences, one per line.
     pub(super) differences: Vec<String>,
 }
 
@@ -68,7 +70,7 @@ impl Comparisons {
         }
     }
 
-    /// Whether it says something of an app as it is declared, and of this program.
+    /// Reports whether these comparisons are of this program and of the app as it is declared now.
     pub(super) fn is_of(&self, source: &AppSource, shadow: &Shadow) -> bool {
         self.digest == shadow.digest.as_str() && self.recipe == Some(source.recipe_of_kustomizations())
     }
@@ -101,7 +103,7 @@ impl Comparisons {
         self.compared.push(Compared { revision: revision.clone(), at, differences });
     }
 
-    /// What the comparison has come to in the end.
+    /// Returns the final result of the comparison.
     pub(super) fn verdict(&self) -> String {
         let different: Vec<String> = self.different().map(|one| one.revision.to_string()).collect();
         let all = self.compared.len();
@@ -112,10 +114,10 @@ impl Comparisons {
     }
 }
 
-/// Why a file is not used.
+/// The reason why a file is not used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
-    #[error("its file cannot be read")]
+    #[error("cannot read its file")]
     Unreadable {
         #[from]
         source: io::Error,
@@ -125,18 +127,18 @@ pub(super) enum Unusable {
         #[from]
         source: serde_json::Error,
     },
-    #[error("its file is of {of}")]
+    #[error("its file belongs to {of}")]
     OfAnother { of: AppId },
 }
 
-/// The folder of the files.
+/// The directory of the files.
 #[derive(Debug)]
 pub(super) struct ComparisonFiles {
     pub(super) folder: PathBuf,
 }
 
 impl ComparisonFiles {
-    /// `None` if nothing was written yet.
+    /// Returns `None` if nothing was written yet.
     pub(super) fn read(&self, app: &AppId) -> Result<Option<Comparisons>, Unusable> {
         let bytes = match fs::read(self.folder.join(name(app))) {
             Ok(bytes) => bytes,
@@ -156,7 +158,7 @@ impl ComparisonFiles {
         fs::rename(&next, self.folder.join(file))
     }
 
-    /// Removes those of other apps, and what is no file of anybody's. What cannot be removed is not
+    /// Removes the files of other apps, and all unknown files. A file that cannot be removed is not
     /// read either.
     pub(super) fn keep_only<'a>(&self, apps: impl Iterator<Item = &'a AppId>) {
         let kept: BTreeSet<String> = apps.map(name).collect();

@@ -1,5 +1,5 @@
-//! Connections to the stores and targets that the control documents name: kept while their
-//! documents are as they were.
+//! Connections to the stores and targets of the control documents, kept while their documents are
+//! unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::{Connected, Provider};
 use crate::agent::connect::{Connector, Reach};
 
 impl Provider {
-    /// Keeps connections whose documents are as they were, makes new ones, and lets the others go.
+    /// Keeps connections whose documents are unchanged, creates new ones, and closes the others.
     pub(super) async fn connect(
         &self,
         documents: &Arc<ControlDocuments>,
@@ -29,13 +29,14 @@ impl Provider {
         let mut targets = BTreeMap::new();
         let mut reached = BTreeMap::new();
         let mut problems = BTreeMap::new();
-        // All at once: one that does not answer keeps no other waiting.
+        // All at once: an unresponsive one does not delay the others.
         for (name, document, answer) in join_all(asked).await {
             match answer {
                 Ok((found, ..))
                     if document.spec.identity.as_ref().is_some_and(|wanted| wanted.as_str() != found.as_str()) =>
                 {
-                    let problem = format!("it says that it is {found}, its document says another: it is not touched");
+                    let problem =
+                        format!("its identity is {found}, but its document names another: Setpoint does not change it");
                     problems.insert(name, problem);
                 }
                 Ok((identity, made_from, connection)) => {
@@ -63,21 +64,21 @@ impl Provider {
         UnreachedTarget { target: name.clone(), problem, waiting: waiting.map(|(id, _)| id.clone()).collect() }
     }
 
-    /// Returns the identity of a target, what its connection was made from, and the connection: the
-    /// one there is, or a new one. A new one is made too where the kubeconfig has changed, and
-    /// where another system answers than before: a connection trusts one system only.
+    /// Returns the identity of a target, the digest of its kubeconfig, and a connection: the
+    /// existing one, or a new one. A new one is also created if the kubeconfig has changed, and if
+    /// another system responds than before: a connection trusts one system only.
     async fn reach(
         &self,
         name: &TargetName,
         spec: &TargetSpec,
     ) -> Result<(TargetIdentity, Option<Digest>, Reach), String> {
-        // Read before the connection is made: a change in between is noticed the next time.
+        // Read before the connection is created: a later change is noticed the next time.
         let made_from = Connector::made_from(spec);
         let (kept, before) = {
             let mut state = self.state();
             (state.targets.remove(name), state.identities.get(name).cloned())
         };
-        // A kubeconfig that cannot be read says nothing against the connection there is.
+        // A kubeconfig that cannot be read does not invalidate the existing connection.
         let is_current = |kept: &Connected<TargetSpec, Reach>| {
             kept.spec.as_ref() == Some(spec) && (made_from.is_none() || kept.made_from == made_from)
         };

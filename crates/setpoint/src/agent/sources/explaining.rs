@@ -1,5 +1,5 @@
-//! Who set what of a resource, asked of the version that an app is made of: one question at a time,
-//! and none for ever.
+//! Explains the origin of a resource's fields, from a version of its app: one request at a time,
+//! and each with a time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use super::Provider;
 use crate::doors::duration;
 
-/// Who asks for an explanation waits this long for it, with its turn.
+/// The time limit for an explanation, with the time until its turn.
 const EXPLAINED_WITHIN: Span = Span::seconds(30);
 
 impl Provider {
-    /// Who set what of a resource that an app declares in a revision.
+    /// Returns the origin of the fields of a resource that an app declares in a revision.
     pub(in crate::agent) async fn explain(
         &self,
         revision: &Revision,
@@ -32,7 +32,7 @@ impl Provider {
         let explained = async {
             let turn = Arc::clone(&self.explaining).lock_owned().await;
             let work = move |stop: &Arc<AtomicBool>| {
-                // Held until it is done, whether or not anybody waits for it still.
+                // Held until the job is done, even if its result is no longer awaited.
                 let _turn = turn;
                 let wanted = Wanted { kind: &kind, name: &name, namespace: namespace.as_deref(), field: &field };
                 source.explain(&trees, &wanted, Some(stop))
@@ -42,7 +42,7 @@ impl Provider {
         let in_time = timeout(duration(EXPLAINED_WITHIN), explained).await;
         in_time.unwrap_or_else(|_elapsed| {
             let what =
-                format!("it was not explained within {EXPLAINED_WITHIN}: others are, or it takes too long; ask again");
+                format!("it was not explained within {EXPLAINED_WITHIN}: other requests come first, or it takes too long; try again");
             Err(NotRendered::Unavailable { what }.into())
         })
     }

@@ -1,7 +1,6 @@
-//! Where declared state comes from, in production: stores and targets as the accepted control
-//! documents name them, rendered by the accept plane. `connecting.rs` keeps their connections,
-//! `working.rs` has the threads; `shadowing.rs` and `explaining.rs` render beside it, for people
-//! only.
+//! The sources of declared state in production: the stores and targets of the accepted control
+//! documents, rendered by the accept plane. `connecting.rs` has their connections, `working.rs` the
+//! threads. `shadowing.rs` and `explaining.rs` run further renders, for people only.
 
 mod connecting;
 mod explaining;
@@ -37,7 +36,7 @@ use super::renders::Renders;
 use super::shadows::Shadows;
 use crate::interpreter::{Governed, Rendering, Sources, Targets};
 
-/// A target that was not reached is tried again after this long.
+/// The interval at which an unreachable target is tried again.
 const RETRY: Span = Span::seconds(30);
 
 /// The stores and targets that are in use.
@@ -45,7 +44,7 @@ const RETRY: Span = Span::seconds(30);
 pub(super) struct Provider {
     connector: Connector,
     bootstrap: Bootstrap,
-    /// The folder of the control documents.
+    /// The directory of the control documents.
     folder: StorePath,
     log: Arc<dyn Log>,
     state: Mutex<State>,
@@ -54,12 +53,12 @@ pub(super) struct Provider {
     renders: Arc<Renders>,
     renderers: Arc<Renderers>,
     shadows: Arc<Shadows>,
-    /// One at a time is explained: people may ask for as many as they like.
+    /// Explanations run one at a time, however many people request.
     explaining: Arc<tokio::sync::Mutex<()>>,
     work: Arc<Work>,
 }
 
-/// Who renders, and who remembers what came of it.
+/// The renderers, and the caches of their results.
 pub(super) struct Renderings {
     pub(super) footprints: Footprints,
     pub(super) renders: Renders,
@@ -70,23 +69,23 @@ pub(super) struct Renderings {
 #[derive(Debug, Default)]
 struct State {
     documents: Arc<ControlDocuments>,
-    /// The root app's bundle that they are of.
+    /// The root app's bundle that they come from.
     of: Option<Digest>,
     stores: BTreeMap<StoreName, Connected<StoreSpec, Arc<dyn Store>>>,
     targets: BTreeMap<TargetName, Connected<TargetSpec, Reach>>,
     identities: BTreeMap<TargetName, TargetIdentity>,
-    /// Those that are not connected, and why.
+    /// The targets that are not connected, with reasons.
     unreached: Vec<UnreachedTarget>,
-    /// What the control documents were last read from, and the bundle they gave.
+    /// The last reads of the control documents, and the resulting bundle.
     root_reads: Option<(Digest, ReadSet)>,
 }
 
-/// A connection and the document it was made from.
+/// A connection and the document it was created from.
 #[derive(Debug)]
 struct Connected<S, C> {
     /// `None` for the bootstrap's store.
     spec: Option<S>,
-    /// What else it was made from, where that can change: the kubeconfig.
+    /// The kubeconfig it was created from, which can change too.
     made_from: Option<Digest>,
     connection: C,
 }
@@ -121,7 +120,7 @@ impl Provider {
         })
     }
 
-    /// The controls before any document is accepted: the root app alone.
+    /// Returns the controls before any document is accepted: the root app alone.
     pub(super) fn first_controls(&self) -> Controls {
         let mut controls = Controls::default();
         self.bootstrap.govern(&mut controls, None);
@@ -132,18 +131,18 @@ impl Provider {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many renders there were: what everything an app reads resolves the same for is not
-    /// rendered, nor what is remembered.
+    /// Returns the number of renders. Apps whose inputs are all unchanged are not rendered, nor are
+    /// those with a cached render.
     pub(super) fn renders(&self) -> u64 {
         self.renders.made()
     }
 
-    /// Ends other programs that render, so that nobody waits for them.
+    /// Ends external renderers, so that nothing waits for them.
     pub(super) fn stop_renderers(&self) {
         self.renderers.stop();
     }
 
-    /// Closes what it keeps open on disk.
+    /// Closes everything that is open on disk.
     pub(super) async fn close(&self) {
         let reaches: Vec<Reach> = self.state().targets.values().map(|target| target.connection.clone()).collect();
         for reach in reaches {
@@ -160,7 +159,8 @@ impl Provider {
         Arc::clone(&self.state().documents)
     }
 
-    /// The root app's bundle whose documents apps are rendered by.
+    /// Returns the digest of the root app's bundle in force, whose documents determine how apps are
+    /// rendered.
     pub(super) fn taken_up(&self) -> Option<Digest> {
         self.state().of
     }
@@ -175,12 +175,12 @@ impl Provider {
         state.targets.get(name).map(|connected| Arc::clone(&connected.connection.target))
     }
 
-    /// The targets that are not connected, and who waits for them.
+    /// Returns the targets that are not connected, and the apps that wait for them.
     pub(super) fn unreached(&self) -> Vec<UnreachedTarget> {
         self.state().unreached.clone()
     }
 
-    /// The targets that are connected.
+    /// Returns the connected targets.
     pub(super) fn connections(&self) -> Vec<(TargetName, TargetIdentity, Arc<dyn Target>)> {
         let state = self.state();
         let connected = state.targets.iter().filter_map(|(name, connected)| {
@@ -198,7 +198,7 @@ impl Provider {
         Ok(trees)
     }
 
-    /// Renders an app from a revision by these documents, if they are still taken up.
+    /// Renders an app from a revision by these documents, if they are still in force.
     pub(super) async fn candidate(
         &self,
         app: &AppId,
@@ -222,7 +222,7 @@ impl Provider {
             Some(bundle) => self.footprints.of(app, bundle).await,
             None => None,
         };
-        // RetentionReason until this render is over: whoever is next finds them open.
+        // Kept until this render is over, so that the next one finds them open.
         let of_render = trees.clone();
         let (renders, renderers) = (Arc::clone(&self.renders), Arc::clone(&self.renderers));
         let considered = self.work.done(app.clone(), move |stop| {
@@ -282,7 +282,7 @@ impl Provider {
         }
     }
 
-    /// What an app is made of by these documents, and for which target.
+    /// Returns the inputs of an app by these documents, and its target.
     fn source(
         &self,
         app: &AppId,
@@ -296,18 +296,19 @@ impl Provider {
         let target = state.targets.get(&source.target).ok_or(UnknownReason::NotLooked)?;
         let identity = state.identities.get(&source.target).ok_or(UnknownReason::NotLooked)?.clone();
         let kinds = Arc::clone(&target.connection.kinds);
-        // Where the document names none, the kubeconfig may: an app is rendered again once that
-        // names another.
+        // If the document names no namespace, the kubeconfig may: the app is rendered again once
+        // that changes.
         source.namespace = kinds.namespace().map(str::to_owned);
         Ok((source, kinds, identity))
     }
 
-    /// How the offered versions relate to those they must descend from: the worst of all stores.
+    /// Relates the offered versions to those that they must descend from. Returns the worst result
+    /// of all stores.
     async fn ancestry(&self, from: Option<&Revision>, offered: &Revision) -> Result<Ancestry, StoreError> {
         let Some(from) = from else { return Ok(Ancestry::First) };
         let mut worst = Ancestry::Same;
         for (name, version) in offered.iter() {
-            // A store the app did not read before has nothing to descend from.
+            // A store that the app did not read before has nothing to descend from.
             let Some(accepted) = from.get(name) else { continue };
             let store = self.store(name).ok_or_else(|| unknown_store(name))?;
             worst = worse(worst, self.lineages.ancestry(name, store.as_ref(), accepted, version).await?);
@@ -315,8 +316,8 @@ impl Provider {
         Ok(worst)
     }
 
-    /// Forgets what is remembered of apps that are no longer declared. What cannot be forgotten now
-    /// is, when other documents come.
+    /// Forgets the cached state of apps that are no longer declared. If that fails, the next change
+    /// of documents tries again.
     async fn forget_others(&self, documents: Arc<ControlDocuments>) {
         let (renders, shadows) = (Arc::clone(&self.renders), Arc::clone(&self.shadows));
         let forgotten = self.work.done(Bootstrap::root(), move |_| {
@@ -325,11 +326,11 @@ impl Provider {
             shadows.keep_only(&shadowed.map(|(app, _)| app).collect());
         });
         if let Err(why) = forgotten.await {
-            self.log.say(&format!("what is remembered of apps that are gone is still there: {why}"));
+            self.log.say(&format!("cannot remove the cached state of removed apps: {why}"));
         }
     }
 
-    /// Works the controls out anew from the documents in force.
+    /// Computes the controls again from the documents in force.
     async fn governed(
         &self,
         documents: Arc<ControlDocuments>,
@@ -341,7 +342,7 @@ impl Provider {
         self.forget_others(Arc::clone(&documents)).await;
         let worked_out = documents.controls(self.connector.clock.now(), &reached, known);
         for (app, target) in &worked_out.unreached {
-            self.log.say(&format!("app {app} waits for target {target}, which has not said who it is yet"));
+            self.log.say(&format!("app {app} waits for target {target}, whose identity is not known yet"));
         }
         let mut controls = worked_out.controls;
         let retry = (!worked_out.unreached.is_empty()).then(|| self.connector.clock.now() + RETRY);
@@ -352,17 +353,17 @@ impl Provider {
     }
 }
 
-/// Whether what is remembered will do for a candidate.
+/// The permission to use cached results for a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Memory {
-    /// That the accepted bundle would come out again, and what earlier renders gave.
+    /// They may: the check that the accepted bundle is unchanged, and earlier renders.
     Asked { accepted: Option<Digest> },
-    /// Something may be deleted on the answer: it is rendered.
+    /// Something may be deleted because of the result: the app is rendered.
     NotAsked,
 }
 
 impl Memory {
-    /// The bundle that a render may be skipped for.
+    /// Returns the bundle for which a render may be skipped.
     fn accepted(self) -> Option<Digest> {
         match self {
             Self::Asked { accepted } => accepted,
@@ -371,7 +372,7 @@ impl Memory {
     }
 }
 
-/// What came of a candidate, before its ancestry is asked.
+/// The result of a candidate, before its ancestry is checked.
 #[derive(Debug)]
 pub(super) enum Candidate {
     Unchanged,
@@ -381,7 +382,7 @@ pub(super) enum Candidate {
 }
 
 fn unknown_store(name: &StoreName) -> StoreError {
-    StoreError::unreachable(format!("store {name} is not connected: see its document"))
+    StoreError::unreachable(format!("store {name} is not connected: check its document"))
 }
 
 impl Sources for Provider {
@@ -410,8 +411,8 @@ impl Sources for Provider {
                 (Candidate::Rendered(_) | Candidate::Refused(_), _) => {
                     self.shadow(app, revision, *documents, Shadows::take).await;
                 }
-                // The last version that gave something else may not be compared yet: the agent was
-                // stopped, or the program could not be run.
+                // The last changed version may not be compared yet, because the agent was stopped
+                // or the program could not be run.
                 (Candidate::Unchanged, Some(accepted)) => {
                     self.shadow(app, &accepted.revision, *documents, Shadows::take_accepted).await;
                 }
@@ -439,10 +440,10 @@ impl Sources for Provider {
             match ControlDocuments::from_bundle(bundle) {
                 Ok(documents) => Some(self.governed(Arc::new(documents), bundle.digest(), known).await),
                 Err(problems) => {
-                    // They were read when they were accepted, by another version of this program
-                    // perhaps.
+                    // They were valid when they were accepted, perhaps by another version of this
+                    // program.
                     let problems = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-                    self.log.say(&format!("the accepted control documents cannot be read: {problems}"));
+                    self.log.say(&format!("cannot read the accepted control documents: {problems}"));
                     None
                 }
             }

@@ -1,5 +1,5 @@
-//! Versions that another program renders, too: found for the apps that ask for it, and handed over
-//! without waiting.
+//! Starts the comparison of versions with another program for the apps that request it, without
+//! waiting for it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::Provider;
 use crate::agent::shadows::{Job, Shadows};
 
 impl Provider {
-    /// Has another program render a version, too, if the app asks for that. Nobody waits for it.
+    /// Has another program render a version too, if the app requests it. Does not wait for it.
     pub(super) async fn shadow(
         &self,
         app: &AppId,
@@ -33,7 +33,7 @@ impl Provider {
         }
     }
 
-    /// How the shadow of an app stands, if it has one.
+    /// Returns the state of the shadow of an app, if it has one.
     pub(in crate::agent) fn shadow_of(&self, app: &AppId) -> Option<ShadowStanding> {
         let documents = self.documents();
         let shadow = documents.apps().get(app)?.spec.kustomize.shadow.as_ref()?;
@@ -41,7 +41,8 @@ impl Provider {
     }
 }
 
-/// The other program may take long: it has a thread for as long as versions wait for it.
+/// Runs the comparisons on a thread of their own, because the other program may be slow. It ends
+/// when no versions wait.
 #[expect(clippy::disallowed_methods, reason = "the door: one at a time, and stopping the renderers ends it")]
 fn work_through(shadows: Arc<Shadows>) {
     drop(tokio::task::spawn_blocking(move || shadows.work()));

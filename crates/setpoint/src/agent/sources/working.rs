@@ -1,6 +1,6 @@
-//! Work that takes a while, such as a render, on threads where it may block. Nobody else is harmed
-//! by it: what nobody waits for any more is told to stop, what does not stop is not begun a second
-//! time, and what panics is told as that.
+//! Runs slow work, such as renders, on threads where it may block. One job cannot harm another: a
+//! job whose result is no longer awaited is stopped, a job that does not stop is not begun a second
+//! time, and a panic is reported as an error.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,23 +10,23 @@ use setpoint_core::name::AppId;
 use setpoint_core::observed::UnknownReason;
 use setpoint_engine::accept::NotRendered;
 
-/// The work that is being done.
+/// The jobs that are running.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     under_way: Mutex<BTreeMap<u64, (AppId, Stop)>>,
     begun: AtomicU64,
 }
 
-/// Set once nobody waits for it any more.
+/// Set once the result is no longer awaited.
 type Stop = Arc<AtomicBool>;
 
-/// Why nothing came of it. None of it is a word on the version.
+/// The reason why a job has no result. It says nothing about the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotDone {
-    #[error("an earlier try took too long and has not stopped yet; it is tried again")]
+    #[error("an earlier attempt took too long and has not stopped yet; Setpoint tries again")]
     NotStopped,
     #[error(
-        "the renderer broke down on this version, which is a mistake of ours: report it; until it is mended a real kustomize can render kustomizations (`kustomize.external`)"
+        "the renderer crashed on this version, which is a bug in Setpoint: report it; until it is fixed, an external kustomize can render kustomizations (`kustomize.external`)"
     )]
     BrokeDown,
     #[error("the agent is stopping")]
@@ -46,7 +46,7 @@ impl From<NotDone> for NotRendered {
 }
 
 impl Work {
-    /// Does something for an app. It is told to stop when nobody waits for the answer any more.
+    /// Runs a job for an app. The job is stopped when its result is no longer awaited.
     pub(super) async fn done<T: Send + 'static>(
         self: &Arc<Self>,
         app: AppId,
@@ -74,7 +74,7 @@ impl Work {
     }
 }
 
-/// Work that goes on, for as long as its thread does.
+/// A running job, for as long as its thread runs.
 struct Seat {
     work: Arc<Work>,
     number: u64,
@@ -87,7 +87,7 @@ impl Drop for Seat {
     }
 }
 
-/// Somebody who waits for an answer.
+/// A caller that waits for a result.
 struct Waiting(Stop);
 
 impl Drop for Waiting {
@@ -98,7 +98,7 @@ impl Drop for Waiting {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the door: what nobody waits for is told to stop, and is not begun again until it has"
+    reason = "the door: a job that is no longer awaited is stopped, and is not begun again until it has"
 )]
 fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> tokio::task::JoinHandle<T> {
     tokio::task::spawn_blocking(work)
@@ -123,7 +123,7 @@ mod tests {
         let broken: Result<(), _> = work.done(app("broken"), |_| panic!("hunter2")).await;
         assert_eq!(broken, Err(NotDone::BrokeDown));
         assert!(!UnknownReason::from(NotDone::BrokeDown).to_string().contains("hunter2"));
-        assert_eq!(work.done(app("broken"), |_| 1).await, Ok(1), "it may be tried again");
+        assert_eq!(work.done(app("broken"), |_| 1).await, Ok(1), "another attempt is possible");
         assert_eq!(work.done(app("other"), |_| 2).await, Ok(2));
         assert!(work.under_way().is_empty());
     }
@@ -136,12 +136,12 @@ mod tests {
             gone_on.recv().expect("the test lets it go on");
             say.send(stop.load(Ordering::Relaxed)).expect("the test listens");
         });
-        assert!(timeout(Duration::from_millis(1), slow).await.is_err(), "nobody waits any longer");
+        assert!(timeout(Duration::from_millis(1), slow).await.is_err(), "the result is no longer awaited");
         assert_eq!(work.done(app("slow"), |_| ()).await, Err(NotDone::NotStopped));
         assert_eq!(work.done(app("other"), |_| 2).await, Ok(2));
-        go.send(()).expect("it waits for this");
-        assert!(said.recv().expect("it answers"), "it was told to stop");
-        // Its thread gives the seat back a moment after it has answered.
+        go.send(()).expect("the job waits for this");
+        assert!(said.recv().expect("it responds"), "it was stopped");
+        // Its thread releases the seat a moment after it has responded.
         while work.done(app("slow"), |_| ()).await.is_err() {
             tokio::task::yield_now().await;
         }
