@@ -1,4 +1,4 @@
-//! The commands against an agent with fixed answers, over its real socket.
+//! Commands against an agent with fixed responses, over its real socket.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::setpoint::{Run, command, copy_program, read, run};
 
-/// A data folder with an agent that answers until the value is dropped.
+/// A data directory with an agent that runs until the value is dropped.
 struct Place {
     folder: TempDir,
     agent: Arc<CannedAgent>,
@@ -54,7 +54,7 @@ impl Place {
         run(&[arguments, &["--data", self.data()]].concat())
     }
 
-    /// The answer in JSON, read as what the agent gave.
+    /// Runs a command with JSON output, and parses the output as the agent's response.
     fn json<T: serde::de::DeserializeOwned>(&self, arguments: &[&str]) -> T {
         let run = self.run(&[arguments, &["--output", "json"]].concat());
         assert_eq!(run.complaints, "");
@@ -119,7 +119,7 @@ fn logs_say_whose_they_are_and_what_could_not_be_read_is_beside_them() {
     let place = Place::new();
     let run = place.run(&["logs", "web/shop"]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    // A pipe gets what was written, colours and all.
+    // A pipe gets the original output, with its colours.
     assert_eq!(run.output, "front-5f9c-1/web GET / 200\nfront-5f9c-2/web \u{1b}[31mGET /favicon 404\u{1b}[0m\n");
     assert_eq!(run.complaints, "note: front-77b0-q8/web: its log cannot be read: the container is waiting to start\n");
     let lines = place.run(&["logs", "web/shop", "--output", "json"]).output;
@@ -259,7 +259,7 @@ fn another_user_is_told_whose_agent_it_is() {
     }
     let place = Place::new();
     open_to_all(place.folder.path());
-    // The binary may lie where only root can reach it.
+    // The binary may be in a directory that only root can read.
     let binary = place.folder.path().join("setpoint");
     copy_program(Path::new(env!("CARGO_BIN_EXE_setpoint")), &binary);
     open_to_all(&binary);
@@ -274,7 +274,7 @@ fn open_to_all(path: &Path) {
     fs::set_permissions(path, Permissions::from_mode(0o755)).expect("its owner may");
 }
 
-/// The same command, of a copy of the binary.
+/// Returns the same command for a copy of the binary.
 #[expect(clippy::disallowed_methods, reason = "a copy of the binary, where another user can start it")]
 fn started_from(binary: &Path, command: &std::process::Command) -> std::process::Command {
     let mut copy = std::process::Command::new(binary);

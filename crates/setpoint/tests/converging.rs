@@ -1,5 +1,4 @@
-//! The interpreter holds apps: it makes, heals and deletes what the machine wants made, healed and
-//! deleted.
+//! The interpreter manages apps: it creates, heals and deletes objects as the machine decides.
 
 use std::sync::Arc;
 
@@ -7,7 +6,7 @@ use setpoint_core::name::AppId;
 
 use crate::scene::{Scene, app, body, key, resources, until, until_converged};
 
-/// Whether exactly these objects of the app stand, all with this content.
+/// Reports whether exactly these objects of the app exist, all with this content.
 fn stands(scene: &Scene, app: &AppId, count: u32, content: i64) -> bool {
     let wanted = (0..count).map(|n| (key(app, n).to_string(), body(app, n, content)));
     scene.standing() == wanted.collect()

@@ -1,5 +1,5 @@
-//! The interpreter when its surroundings fail: a store that hangs, a disk that fails once, an
-//! effect that is late, a crash.
+//! The interpreter when its environment fails: a hanging store, a disk that fails once, a late
+//! effect, a crash.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ use crate::scene::{Scene, app, body, controls, key, resources, until, until_conv
 #[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_keeps_no_other_app_waiting_for_good() {
     let (mut scene, hung, shop) = (Scene::new(), app("hung"), app("shop"));
-    // With one turn for all stores the hung one is in everybody's way: its call must end.
+    // With a single slot for all stores, the hanging one delays every app: its call must end.
     (scene.limits.fetches, scene.limits.renders) = (1, 1);
     scene.shelf.publish(&hung, resources(&hung, 3, 1));
     scene.shelf.publish(&shop, resources(&shop, 20, 1));
@@ -60,7 +60,7 @@ async fn a_disk_that_fails_once_is_opened_again_and_the_work_goes_on() {
 async fn after_a_crash_open_intents_are_settled_and_nothing_is_made_twice() {
     let (scene, shop) = (Scene::new(), app("shop"));
     scene.shelf.publish(&shop, resources(&shop, 20, 1));
-    // The first object is made, and nobody hears of it.
+    // The first object is created, but the response is lost.
     scene.target.fail_next_execute(Fault::TimeoutAfter);
     let mut handle = scene.start(&[&shop]).await;
     until(&mut handle, &shop, |_| scene.standing().len() == 1).await;
@@ -77,8 +77,8 @@ async fn after_a_crash_open_intents_are_settled_and_nothing_is_made_twice() {
     assert!(waited >= Span::seconds(40), "what was under way could still have landed after {waited}");
 }
 
-/// Apps of which nothing can be seen for this reason, and how long a healthy app beside them takes
-/// to converge.
+/// Returns how long a healthy app takes to converge next to apps that cannot be observed for this
+/// reason.
 async fn beside_blind_apps(reason: &UnknownReason) -> Span {
     let (scene, shop) = (Scene::new(), app("shop"));
     let blind: Vec<_> = (0..40).map(|n| app(&format!("blind-{n}"))).collect();
@@ -109,12 +109,12 @@ async fn a_target_that_knows_nobody_is_left_alone_for_a_while() {
     assert!(took >= Span::seconds(20), "it took {took}");
 }
 
-/// A target whose looks at one app never end, and that remembers when effects left.
+/// A target whose observations of one app never end, and that records when effects are sent.
 #[derive(Debug)]
 struct Blocked {
     inner: MemoryTarget,
     clock: Clock,
-    /// A look at this key hangs.
+    /// An observation of this key hangs.
     hung: Key,
     left: Mutex<Vec<(Timestamp, Fence)>>,
 }
@@ -161,7 +161,8 @@ impl Target for Blocked {
 #[tokio::test(start_paused = true)]
 async fn an_effect_that_is_late_does_not_leave_and_its_intent_is_closed() {
     let (mut scene, shop, zoo) = (Scene::new(), app("shop"), app("zoo"));
-    // One turn at the target, which a look that hangs takes before the effect can have it.
+    // A single slot at the target, which a hanging observation occupies before the effect can get
+    // it.
     scene.limits.calls_per_target = 1;
     scene.shelf.publish(&shop, resources(&shop, 1, 1));
     scene.shelf.publish(&zoo, resources(&zoo, 1, 1));
@@ -175,7 +176,7 @@ async fn an_effect_that_is_late_does_not_leave_and_its_intent_is_closed() {
     assert_eq!(target.left.lock().expect("no test panics in here").len(), 0);
     assert_eq!(scene.facts().intents.len(), 0);
 
-    // Turns at the target are fair, so in the end the effect gets one in time.
+    // Slots at the target are granted fairly, so the effect eventually gets one in time.
     until(&mut handle, &shop, |_| scene.standing().len() == 1).await;
     let left = target.left.lock().expect("no test panics in here").clone();
     assert!(left.iter().all(|(at, fence)| *at <= fence.leave_by), "{left:?}");

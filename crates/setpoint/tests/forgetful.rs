@@ -1,4 +1,4 @@
-//! A ledger that loses a bundle: an app without its bundle would look like one that declares
+//! A ledger that loses a bundle. An app without its bundle would look like one that declares
 //! nothing, so nothing is loaded.
 
 use std::ops::Range;
@@ -17,7 +17,7 @@ use setpoint_ledger::{
 
 use crate::scene::{Scene, app, body, key, origin, resources, until, until_converged};
 
-/// What becomes of bundles.
+/// The damage done to bundles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Damage {
     Lost,
@@ -30,7 +30,7 @@ struct Forgetful {
     inner: MemoryLedger,
     damage: Damage,
     damaged: Arc<AtomicBool>,
-    /// How often facts were loaded.
+    /// The number of times that facts were loaded.
     loads: Arc<AtomicUsize>,
 }
 

@@ -1,5 +1,5 @@
-//! `setpoint ledger` on a real ledger in SQLite: sound, changed behind our back, and not a ledger
-//! at all.
+//! `setpoint ledger` on a real ledger in SQLite: a sound one, a modified one, and a file that is no
+//! ledger.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::setpoint::{Run, run};
 
-/// A closed ledger of four records, with its anchor beside it.
+/// A closed ledger of four records, with its anchor next to it.
 struct Place {
     folder: TempDir,
 }
@@ -48,7 +48,7 @@ impl Place {
         self.folder.path().join("data/ledger.db")
     }
 
-    /// Runs `setpoint ledger …` with this place's ledger and key.
+    /// Runs `setpoint ledger …` with the ledger and the key of this place.
     fn run(&self, command: &str, more: &[&str]) -> Run {
         let (database, key) = (self.database(), signer().public().to_text());
         let path = database.to_str().expect("a plain path");
@@ -61,7 +61,7 @@ impl Place {
         self.folder.path().join("anchor").to_str().expect("a plain path").to_owned()
     }
 
-    /// Someone with a hex editor changes a record.
+    /// Changes a record, as with a hex editor.
     fn tamper(&self) {
         let mut bytes = fs::read(self.database()).expect("it is there");
         let place = bytes.windows(7).position(|window| window == b"store-2").expect("the record is in the file");

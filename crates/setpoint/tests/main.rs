@@ -1,5 +1,5 @@
-//! The product from the outside: the built binary with its output and exit codes, the agent as a
-//! whole on real repositories and files, the interpreter on systems in memory, and recovery.
+//! Tests of the product from the outside: the built binary with its output and exit codes, the
+//! whole agent on real repositories and files, the interpreter on systems in memory, and recovery.
 
 mod agent;
 mod converging;

@@ -1,5 +1,5 @@
-//! Recovery after the data folder was lost: claims come back, and nothing is deleted until a person
-//! says so.
+//! Recovery after the data directory was lost: claims are restored, and nothing is deleted until a
+//! person requests it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn targets(scene: &Scene) -> Targets {
     BTreeMap::from([(identity(), target)])
 }
 
-/// A world in which an engine has made twenty objects and then lost its ledger.
+/// Returns a world in which an engine has created twenty objects and then lost its ledger.
 async fn bereft(shop: &AppId) -> Scene {
     let scene = Scene::new();
     scene.shelf.publish(shop, resources(shop, 20, 1));
@@ -51,7 +51,7 @@ async fn nothing_is_deleted_after_a_recovery_until_a_person_releases_the_app() {
     assert_eq!(recovered.expect("all can be seen").claims, 20);
     assert!(scene.facts().claims.iter().all(|claim| claim.origin == ClaimOrigin::Recovered && claim.uid.is_some()));
 
-    // The store has moved on: one of the twenty is no longer declared.
+    // The store has a new version: one of the twenty is no longer declared.
     scene.shelf.publish(&shop, resources(&shop, 19, 2));
     let mut handle = scene.start(&[&shop]).await;
     let kept = |status: &setpoint_engine::machine::AppStatus| {
@@ -60,7 +60,7 @@ async fn nothing_is_deleted_after_a_recovery_until_a_person_releases_the_app() {
         })
     };
     until(&mut handle, &shop, kept).await;
-    // A day of looking changes nothing about it.
+    // A day of observations changes nothing about it.
     let day_after = scene.clock.now() + Span::hours(20);
     until(&mut handle, &shop, |_| scene.clock.now() >= day_after).await;
     assert_eq!(scene.standing().len(), 20);

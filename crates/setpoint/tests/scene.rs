@@ -1,5 +1,5 @@
-//! What the tests of the interpreter act on: sources, a messenger, a ledger and a target in memory,
-//! and a clock that all runs of a test share.
+//! The environment of the interpreter's tests: sources, a messenger, a ledger and a target in
+//! memory, and a clock that all runs of a test share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{pending, ready};
@@ -30,7 +30,7 @@ use setpoint_ledger::checkpoint::Signer;
 use setpoint_ledger::{Ledger, MemoryLedger, MemoryLog, Origin};
 use setpoint_target::{Answer, Granularity, MemoryOptions, MemoryTarget, MemoryWorld, Target};
 
-/// What one app declares at the version its store is at.
+/// The declaration of one app at its store's version.
 #[derive(Debug)]
 struct StoredBundle {
     version: u32,
@@ -43,14 +43,14 @@ struct StoredBundle {
 pub(crate) struct MemoryBundles(Mutex<BTreeMap<String, StoredBundle>>);
 
 impl MemoryBundles {
-    /// The app's store moves on to declare this.
+    /// Publishes a new version of the app's store with these resources.
     pub(crate) fn publish(&self, app: &AppId, resources: Vec<Resource>) {
         let mut shelf = self.0.lock().expect("no test panics in here");
         let version = shelf.get(app.name.as_str()).map_or(1, |shelved| shelved.version + 1);
         shelf.insert(app.name.to_string(), StoredBundle { version, resources, hangs: false });
     }
 
-    /// From now on the app's store does not answer.
+    /// Makes the app's store hang from now on.
     pub(crate) fn hang(&self, app: &AppId) {
         self.0.lock().expect("no test panics in here").get_mut(app.name.as_str()).expect("published").hangs = true;
     }
@@ -96,7 +96,7 @@ impl Sources for MemoryBundles {
     }
 }
 
-/// Notes that reached people.
+/// The notes that were delivered to people.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox(Mutex<Vec<Note>>);
 
@@ -116,7 +116,7 @@ pub(crate) struct Scene {
     pub(crate) target: MemoryTarget,
     pub(crate) shelf: Arc<MemoryBundles>,
     pub(crate) limits: Limits,
-    /// How often the ledger was opened.
+    /// The number of times that the ledger was opened.
     pub(crate) openings: Arc<AtomicUsize>,
 }
 
@@ -133,12 +133,12 @@ impl Scene {
         }
     }
 
-    /// Starts an interpreter that holds these apps.
+    /// Starts an interpreter that manages these apps.
     pub(crate) async fn start(&self, apps: &[&AppId]) -> Handle {
         self.start_on(Arc::new(self.target.clone()), apps).await
     }
 
-    /// The same, with something between the interpreter and the target.
+    /// Starts an interpreter with this target in place of the scene's own.
     pub(crate) async fn start_on(&self, target: Arc<dyn Target>, apps: &[&AppId]) -> Handle {
         let (ledger, openings) = (self.ledger.clone(), Arc::clone(&self.openings));
         let open_ledger = move || -> Opening {
@@ -151,7 +151,7 @@ impl Scene {
         self.start_with(Box::new(open_ledger), target, apps).await
     }
 
-    /// The same, with another ledger.
+    /// Starts an interpreter with this ledger in place of the scene's own.
     pub(crate) async fn start_with(&self, open_ledger: OpenLedger, target: Arc<dyn Target>, apps: &[&AppId]) -> Handle {
         let surroundings = Environment {
             clock: self.clock,
@@ -171,14 +171,14 @@ impl Scene {
         self.ledger.log().load(&origin()).facts
     }
 
-    /// Everything recorded so far, as text.
+    /// Returns all records as text.
     pub(crate) fn records(&self) -> String {
         let log = self.ledger.log();
         let records = log.records(&origin(), 0..log.head(&origin()).size).expect("within the log");
         records.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned() + "\n").collect()
     }
 
-    /// What stands on the target, by name.
+    /// Returns the objects on the target, by name.
     pub(crate) fn standing(&self) -> BTreeMap<String, Value> {
         self.target.with_world(|world| {
             world.objects().map(|(key, object)| (key.to_string(), Value::clone(&object.live.value))).collect()
@@ -221,7 +221,7 @@ pub(crate) fn bundle(app: &AppId, resources: Vec<Resource>) -> Bundle {
     Bundle::new(app.clone(), identity(), resources).expect("a valid bundle")
 }
 
-/// `count` objects of an app, all with this content; each after the first comes after it.
+/// Returns `count` objects of an app, all with this content; each after the first depends on it.
 pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> {
     let after_first = |n: u32| if n == 0 { BTreeSet::new() } else { BTreeSet::from([key(app, 0)]) };
     let resource = |n: u32| Resource {

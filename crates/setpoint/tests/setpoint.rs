@@ -1,11 +1,11 @@
-//! Starts the built binary with an empty environment, so that what a test sees does not depend on
-//! who runs it.
+//! Starts the built binary with an empty environment, so that its output does not depend on the
+//! user who runs the tests.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The binary with these arguments, not yet started.
+/// Returns a command of the binary with these arguments, not yet started.
 #[expect(clippy::disallowed_methods, reason = "the one door of these tests to the binary they test")]
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
@@ -13,14 +13,15 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// The binary. Another user runs a copy of these tests, with a copy of the binary beside it.
+/// Returns the path of the binary. Another user runs a copy of these tests, with a copy of the
+/// binary next to it.
 pub(crate) fn program() -> PathBuf {
     let copy = std::env::current_exe().expect("it runs").with_file_name("setpoint");
     if copy.exists() { copy } else { PathBuf::from(env!("CARGO_BIN_EXE_setpoint")) }
 }
 
-/// The same, but a file that may not grow is an error for it and not its end: what a shell ignores,
-/// the program it becomes does too.
+/// Returns the same command, but a file size limit is an error for it and does not kill it: a
+/// signal that a shell ignores stays ignored in the program that it executes.
 #[expect(clippy::disallowed_methods, reason = "see above")]
 pub(crate) fn command_that_outlives_limits(arguments: &[&str]) -> Command {
     let program = command(arguments);
@@ -30,16 +31,16 @@ pub(crate) fn command_that_outlives_limits(arguments: &[&str]) -> Command {
     shell
 }
 
-/// Copies a program that is then started. Another process does it: what other tests start meanwhile
-/// would inherit a descriptor that is open for writing, and a file that anyone may write to cannot
-/// be started.
+/// Copies a program that is started afterwards. Another process makes the copy: a process that
+/// another test starts meanwhile would inherit a descriptor that is open for writing, and a file
+/// that is open for writing cannot be started.
 #[expect(clippy::disallowed_methods, reason = "see above")]
 pub(crate) fn copy_program(from: &Path, to: &Path) {
     let status = Command::new("cp").arg(from).arg(to).status().expect("every system has `cp`");
     assert!(status.success(), "{} cannot be copied to {}", from.display(), to.display());
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -52,14 +53,13 @@ pub(crate) fn run(arguments: &[&str]) -> Run {
     read(&command(arguments).output().expect("the binary was built with these tests"))
 }
 
-/// Runs the binary with its output going to a file that cannot be written: /dev/full answers as a
-/// full disk does.
+/// Runs the binary with its output going to /dev/full, which fails like a full disk.
 pub(crate) fn run_on_a_full_disk(arguments: &[&str]) -> Run {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
     read(&command(arguments).stdout(full).output().expect("the binary was built with these tests"))
 }
 
-/// What a started binary came to.
+/// Returns the result of a finished process.
 pub(crate) fn read(output: &Output) -> Run {
     Run {
         code: output.status.code(),

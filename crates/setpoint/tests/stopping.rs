@@ -1,4 +1,4 @@
-//! The graceful stop: what has left is waited for and recorded, nothing new leaves, and the next
+//! The graceful stop: effects under way are awaited and recorded, no new ones start, and the next
 //! writer need not wait.
 
 use std::future::pending;
@@ -20,13 +20,13 @@ use tokio::sync::Semaphore;
 
 use crate::scene::{Scene, app, origin, resources, until, until_converged};
 
-/// A target that answers for an effect only when it is let.
+/// A target that responds to an effect only when it is permitted to.
 #[derive(Debug)]
 struct Slow {
     inner: MemoryTarget,
     /// Calls of `execute` that have arrived.
     arrived: Semaphore,
-    /// Calls of `execute` that may answer.
+    /// Calls of `execute` that may respond.
     answers: Semaphore,
 }
 
@@ -81,7 +81,7 @@ async fn what_has_left_is_recorded_and_nothing_new_leaves() {
     scene.shelf.publish(&shop, resources(&shop, 20, 1));
     let target = Slow::new(scene.target.clone());
     let handle = scene.start_on(Arc::<Slow>::clone(&target), &[&shop]).await;
-    // The first object is on its way; nineteen come after it.
+    // The first object is being created; nineteen come after it.
     target.arrived.acquire().await.expect("never closed").forget();
     let (stopped, ()) = tokio::join!(handle.stop(), async {
         tokio::task::yield_now().await;

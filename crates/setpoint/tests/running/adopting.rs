@@ -1,5 +1,5 @@
-//! Objects that other tools made, on a Kubernetes cluster: what they hold of what is declared
-//! becomes ours, and what they alone hold stays theirs.
+//! Adopts objects of other tools on a Kubernetes cluster: Setpoint takes over their declared
+//! fields, and the tools keep the others.
 
 mod envtest {
     use serde_json::{Value, json};
@@ -7,7 +7,7 @@ mod envtest {
     use super::super::cluster::envtest::Scene;
     use super::super::lab::Agent;
 
-    /// The tools, each with how it is called on objects it writes.
+    /// The tools, each with the name of its field manager.
     const TOOLS: [(&str, &str); 3] =
         [("plain", "kubectl-client-side-apply"), ("server", "kubectl"), ("flux", "kustomize-controller")];
 
@@ -17,7 +17,7 @@ mod envtest {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
         }
 
-        /// The same with a label that nobody else declares.
+        /// Returns a ConfigMap with a label that only this tool sets.
         fn theirs_with(&self, name: &str, data: &[&str]) -> Value {
             let mut object = self.config_with(name, data);
             object["metadata"]["labels"] = json!({"theirs": "yes"});
@@ -30,7 +30,7 @@ mod envtest {
             assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
         }
 
-        /// The fields of a ConfigMap's data.
+        /// Returns the fields of a ConfigMap's data.
         fn data_of(&self, name: &str) -> Vec<String> {
             let live = self.live(name).expect("it is there");
             live["data"].as_object().expect("it has data").keys().cloned().collect()
@@ -55,7 +55,7 @@ mod envtest {
         scene.server.apply(&scene.path("flux"), "kustomize-controller", &scene.theirs_with("flux", &fields));
         let uids = TOOLS.map(|(name, _)| scene.uid(name));
 
-        // As they are, but for a label that they alone hold.
+        // The objects stay as they are; the tools keep only a label of their own.
         let head = scene.declare(&fields);
         let mut agent = scene.lab.start().await;
         agent.until_converged("shop", &head).await;
@@ -84,7 +84,8 @@ mod envtest {
         }
         assert_eq!(TOOLS.map(|(name, _)| scene.uid(name)), uids, "they are the same objects");
 
-        // A tool that comes back is not folded a second time: both hold what both declare.
+        // A tool that applies again is not folded a second time: both own the fields that both
+        // declare.
         scene.kubectl_apply(&scene.theirs_with("server", &["colour"]), &["--server-side", "--force-conflicts"]);
         let uid = scene.uid("server");
         let before = scene.live("server").expect("it is there")["metadata"]["resourceVersion"].clone();

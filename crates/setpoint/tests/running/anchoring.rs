@@ -1,5 +1,5 @@
-//! A ledger that is held against its anchor: an older copy or a lost folder is noticed, nothing is
-//! changed before a person has said what is lost, and an anchor that cannot be written is told.
+//! The anchor of a ledger: an older copy or a lost directory is detected, nothing is changed until
+//! a person has confirmed the loss, and an anchor that cannot be written is reported.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,7 +14,7 @@ use setpoint_api::{AskError, ProblemKind};
 use super::lab::{Agent, Lab, app, withholds};
 use crate::setpoint::Run;
 
-/// A lab whose ledger is anchored beside its data folder, with two files held.
+/// Returns a lab with two managed files, whose ledger has an anchor outside of its data directory.
 async fn anchored() -> (Lab, PathBuf) {
     let mut lab = Lab::new();
     let anchor = lab.path().join("anchor");
@@ -49,7 +49,7 @@ fn gap(lab: &Lab, more: &[&str]) -> Run {
     lab.with_config(&[&["ledger", "gap"], more].concat())
 }
 
-/// The anchors that were kept when another took their place.
+/// Returns the anchors that were kept when they were replaced.
 fn former_anchors(lab: &Lab) -> Vec<PathBuf> {
     let entries = fs::read_dir(lab.path()).expect("it is there").map(|entry| entry.expect("it can be listed").path());
     entries.filter(|path| path.to_string_lossy().contains("anchor.former-")).collect()
@@ -73,7 +73,7 @@ async fn after_an_older_copy_is_restored_nothing_is_changed_until_the_gap_is_rec
     fs::remove_dir_all(lab.data()).expect("it is ours");
     copy_folder(&backup, &lab.data());
 
-    // There is something to heal, something to make and something to delete.
+    // There are objects to heal, to create and to delete.
     fs::write(lab.at("greeting"), "by hand\n").expect("anyone may");
     let head = lab.remove("apps/hello/colours.yaml").file("hello", "more", "more\n").commit();
     let mut agent = lab.start().await;
@@ -151,7 +151,7 @@ async fn a_lost_folder_is_recovered_and_the_anchor_of_what_was_lost_is_kept() {
     let [former] = &former_anchors(&lab)[..] else { panic!("{recovered:?}") };
     assert_eq!(fs::read_to_string(former).expect("it is kept"), before);
     assert!(recovered.output.contains(&former.display().to_string()), "{recovered:?}");
-    // As if it had been interrupted before it made room for the new anchor.
+    // As if it had been interrupted before it moved the old anchor away.
     fs::copy(former, &anchor).expect("both are ours");
     let again = lab.with_config(&["recover", "--reason", "once more"]);
     assert_eq!((again.code, again.complaints.as_str()), (Some(0), ""), "{again:?}");
@@ -231,8 +231,8 @@ async fn an_anchor_that_cannot_be_written_is_told_until_it_can_and_work_goes_on(
     agent.stop().await;
 }
 
-/// A pipe that nobody reads from, where an anchor is to be written: as a disk that does not answer.
-/// Dropping it ends that.
+/// A named pipe without a reader at the path of an anchor: it acts like a disk that does not
+/// respond. Dropping it ends that.
 struct Silent(PathBuf);
 
 impl Silent {

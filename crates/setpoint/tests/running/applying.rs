@@ -1,4 +1,4 @@
-//! The agent as a process: once for pipelines, with its exit codes, and until it is told to stop.
+//! The agent as a process: run once in pipelines, with its exit codes, and run until it is stopped.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -73,6 +73,6 @@ fn a_running_agent_keeps_others_away_and_ends_well_when_told_to() {
     kill_process(Pid::from_child(&child), Signal::TERM).expect("it is ours");
     assert!(line().starts_with("stopping"));
     assert_eq!(child.wait().expect("it is ours").code(), Some(0));
-    // The lease was given back: the next one need not wait for it.
+    // The lease was released: the next process need not wait for it.
     assert!(matches!(apply(&lab).code, Some(0 | 2)));
 }

@@ -1,5 +1,5 @@
-//! Who changed what, by the audit trail of a real API server: recorded after the fact, shown with
-//! the drift it is about.
+//! Attribution of changes by the audit trail of a real API server: recorded after the drift, and
+//! shown with it.
 
 mod envtest {
     use std::sync::OnceLock;
@@ -15,13 +15,13 @@ mod envtest {
         SERVER.get_or_init(|| ApiServer::own(Options { audit_log: true, ..Options::default() }))
     }
 
-    /// Another one of the same cluster.
+    /// Returns another API server of the same cluster.
     fn other_server() -> &'static ApiServer {
         static SERVER: OnceLock<ApiServer> = OnceLock::new();
         SERVER.get_or_init(|| server().beside(Options { audit_log: true, ..Options::default() }))
     }
 
-    /// A scene whose target follows the audit logs of both servers.
+    /// Returns a scene whose target follows the audit logs of both servers.
     fn audited(name: &str) -> Scene {
         let (log, other) = (server().audit_log(), other_server().audit_log());
         scene_with(server(), name, &format!("{{ logs: [{}, {}] }}", log.display(), other.display()))
@@ -37,14 +37,14 @@ mod envtest {
         scene
     }
 
-    /// Does something as somebody who is known by a certificate.
+    /// Runs kubectl as a user with a client certificate.
     fn run_as_jane(server: &ApiServer, scene: &Scene, arguments: &[&str]) {
         let jane = server.kubeconfig_with_certificate("jane", Some("system:masters"));
         let done = server.kubectl_as(&jane, &[arguments, &["-n", &scene.namespace]].concat(), b"");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// Waits until it is recorded who did something to an object, and answers the audit id.
+    /// Waits until a change of an object is attributed to this user. Returns the audit ID.
     async fn proven(agent: &mut Agent, name: &str, user: &str) -> String {
         let what = format!("{user} is proven to have changed {name}");
         agent

@@ -1,4 +1,5 @@
-//! Where apps may write: within their scope, and never what Setpoint itself runs from.
+//! The boundaries of apps: they write only within their scope, and never to the files of Setpoint
+//! itself.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use super::lab::Lab;
 async fn no_app_may_declare_the_data_folder_the_bootstrap_document_or_the_anchor() {
     let mut lab = Lab::new();
     lab.anchor_at(lab.path().join("anchor"));
-    // Now everything of the lab is within the target.
+    // All files of the lab are within the target.
     let root = lab.path().display().to_string();
     lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
     lab.app("hello").file("hello", "greeting", "hello");
@@ -63,7 +64,7 @@ mod envtest {
         );
         assert_eq!(scene.colour("first").as_deref(), Some("red"), "what was accepted stays");
 
-        // A boundary that is drawn later holds for what was accepted before it too.
+        // A boundary that is added later also applies to versions accepted before.
         scene.lab.remove("apps/shop/stray.yaml");
         scene.lab.control("default", "Scope", &scope(&elsewhere));
         scene.lab.commit();

@@ -1,5 +1,5 @@
-//! The agent on a real Kubernetes API server: what it makes, heals, hands over and deletes there,
-//! and what it leaves alone.
+//! The agent on a real Kubernetes API server: the objects that it creates, heals, hands over and
+//! deletes there, and those that it does not touch.
 
 pub(crate) mod envtest {
     use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ pub(crate) mod envtest {
 
     use super::super::lab::{Agent, Lab, is_at, withholds};
 
-    /// A lab whose target is the cluster, and a namespace of its own there.
+    /// A lab whose target is the cluster, with a namespace of its own there.
     pub(crate) struct Scene {
         pub(crate) lab: Lab,
         pub(crate) server: &'static ApiServer,
@@ -25,13 +25,13 @@ pub(crate) mod envtest {
             Self::on(ApiServer::shared(), name)
         }
 
-        /// On a server that is not everybody's.
+        /// Creates a scene on a server that is not shared with other tests.
         pub(crate) fn on(server: &'static ApiServer, name: &str) -> Self {
             Self::by(&server.kubeconfig(), server, name)
         }
 
-        /// The server is reached through a proxy, which counts requests and breaks what it is told
-        /// to.
+        /// Creates a scene that reaches the server through a proxy. The proxy counts requests and
+        /// injects faults.
         pub(crate) fn through_proxy(name: &str) -> (Self, Proxy) {
             Self::through_proxy_to(ApiServer::shared(), name)
         }
@@ -63,7 +63,7 @@ pub(crate) mod envtest {
             format!("/api/v1/namespaces/{}/configmaps/{name}", self.namespace)
         }
 
-        /// What stands on the server; `None` if nothing does.
+        /// Returns the object on the server; `None` if it does not exist.
         pub(crate) fn live(&self, name: &str) -> Option<Value> {
             let answer = self.server.request("GET", &self.path(name), None);
             if answer.status == 404 { None } else { Some(answer.succeeded().json()) }
@@ -77,7 +77,7 @@ pub(crate) mod envtest {
             self.live(name).expect("it is there")["metadata"]["uid"].as_str().expect("every object has one").to_owned()
         }
 
-        /// Somebody else edits an object.
+        /// Edits an object as another field manager.
         pub(in super::super) fn paint(&self, name: &str, colour: &str) {
             let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"colour": colour}});
             self.server.apply(&self.path(name), "painter", &object);
@@ -94,7 +94,7 @@ pub(crate) mod envtest {
             .await
     }
 
-    /// A role, who has it, and settings whose name tells what is in them.
+    /// A role, its binding, and settings whose name contains a hash of their content.
     const OVERLAY: [(&str, &str); 4] = [
         ("base/kustomization.yaml", "resources: [role.yaml, binding.yaml]\n"),
         (
@@ -228,7 +228,7 @@ pub(crate) mod envtest {
             let shown = scene.lab.told(arguments);
             assert!(shown.contains(words), "{command}: {shown}");
         }
-        // Another process, and another value by the same hand, are no news.
+        // A restart, or another value by the same manager, is not reported again.
         agent.stop().await;
         let mut agent = scene.lab.start().await;
         agent.until_converged("shop", &head).await;
@@ -285,7 +285,7 @@ pub(crate) mod envtest {
         let mut agent = scene.lab.start().await;
         agent.until_converged("shop", &head).await;
 
-        // The rule names one object: the same writer's hand on another is drift.
+        // The rule names one object: a change by the same writer to another object is drift.
         scene.paint("first", "black");
         scene.paint("second", "black");
         let record = healed(&mut agent, "shop", "second").await;
@@ -322,7 +322,7 @@ pub(crate) mod envtest {
         );
         scene.lab.control("machine", "Target", &target).commit();
         agent.hint().await;
-        // A new connection has asked for nothing yet but who is there.
+        // A new connection has only requested the identity of the cluster.
         let renewed = async |agent: &Agent| {
             let overview = agent.overview().await;
             overview.targets.first().is_some_and(|target| !target.requests.contains_key("apply")).then_some(())
@@ -500,7 +500,7 @@ pub(crate) mod envtest {
 
         let plan = scene.lab.command(&["plan", "shop", "--rev", &first]);
         assert_eq!(plan.code, Some(2), "{}{}", plan.output, plan.complaints);
-        // The port that the pods listen on is not declared: the server fills it in.
+        // The port that the pods listen on is not declared: the server sets it.
         for part in ["spec.ports[0].port", "spec.ports[0].targetPort", "data.word: secret:"] {
             assert!(plan.output.contains(part), "{part}: {}", plan.output);
         }
@@ -529,7 +529,7 @@ pub(crate) mod envtest {
         agent.stop().await;
     }
 
-    /// A Job without pods to wait for, or with one that no node ever runs.
+    /// Returns a Job without pods to wait for, or with a pod that no node ever runs.
     fn job(name: &str, completions: u32, note: &str) -> String {
         format!(
             "apiVersion: batch/v1\nkind: Job\nmetadata: {{ name: {name} }}\nspec:\n  completions: {completions}\n  parallelism: 1\n  \
@@ -562,8 +562,8 @@ pub(crate) mod envtest {
         agent.until("the Job is removed", async |_| uid("migrate").is_none().then_some(())).await;
         assert!(first.is_some(), "it was there when it had run");
 
-        // What is gone when nobody looked may have run: it is not made again, and that nobody saw
-        // it end is told.
+        // A Job that disappeared while it was not watched may have run: it is not created again,
+        // and the report says that its end was not observed.
         assert!(uid("slow").is_some(), "it is there");
         agent.stop().await;
         let path = format!("/apis/batch/v1/namespaces/{namespace}/jobs/slow?propagationPolicy=Background");

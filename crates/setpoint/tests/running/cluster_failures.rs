@@ -1,6 +1,6 @@
-//! Failures that users of other engines report again and again, as far as they are about apps and
-//! what these own: the agent on a real Kubernetes API server. Numbers as in docs/false-diffs.md;
-//! those that are about single objects stand with the target.
+//! Failures that users of other engines report again and again, as far as they concern apps and
+//! their objects: the agent on a real Kubernetes API server. Numbers as in docs/false-diffs.md;
+//! those that concern single objects are tested with the target.
 
 pub(crate) mod envtest {
     use serde_json::{Value, json};
@@ -17,14 +17,14 @@ pub(crate) mod envtest {
         agent.until(&format!("{name} is gone"), gone).await;
     }
 
-    /// A lab on the cluster whose apps are looked at afresh all the time.
+    /// Returns a lab on the cluster whose apps are observed again all the time.
     fn resyncing(name: &str) -> (Scene, Proxy) {
         let (mut scene, proxy) = Scene::through_proxy(name);
         scene.lab.settings.sweep = Span::millis(500);
         (scene, proxy)
     }
 
-    /// Ten looks at each of these objects, and no write to any.
+    /// Waits for ten observations of each of these objects, and checks that none is written.
     pub(crate) async fn rests(agent: &mut Agent, proxy: &Proxy, names: &[&str]) {
         proxy.take_seen();
         let looks = |seen: &[Seen], name: &str| {
@@ -40,7 +40,7 @@ pub(crate) mod envtest {
         assert!(written.is_empty(), "{written:?}");
     }
 
-    /// A stranger makes an object with all that another one bears, marks included.
+    /// Creates a copy of another object with all of its metadata, including Setpoint's marks.
     fn copy(scene: &Scene, from: &str, name: &str) -> Value {
         let mut object = scene.live(from).expect("it is there");
         for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
@@ -83,7 +83,7 @@ pub(crate) mod envtest {
         let forbidden = scene.server.forbid_deletes(&scene.namespace);
         let uid = scene.uid("second");
         scene.lab.remove("apps/shop/second.yaml");
-        // Others of the same version are not kept back.
+        // Others of the same version are not held back.
         scene.config("shop", "third", "blue").lab.commit();
         agent.hint().await;
         let told = |detail: &AppDetail| detail.summary.state != AppState::Converged && !detail.report.is_empty();
@@ -91,7 +91,7 @@ pub(crate) mod envtest {
         let made = async |_: &Agent| scene.colour("third").filter(|colour| colour == "blue");
         agent.until("the third is there", made).await;
         assert_eq!(scene.uid("second"), uid);
-        // Not even a restart forgets it.
+        // A restart does not forget it either.
         agent.stop().await;
         let mut agent = scene.lab.start().await;
         drop(forbidden);
@@ -169,7 +169,7 @@ pub(crate) mod envtest {
         let (mut scene, proxy) = resyncing("needy");
         let (namespace, group) = (format!("{}-new", scene.namespace), format!("{}.example.com", scene.namespace));
         scene.lab.app("shop");
-        // Named so that no order by name would do.
+        // The names sort in an order that would fail.
         let documents = [
             (
                 "a-gadget",
@@ -211,8 +211,7 @@ pub(crate) mod envtest {
         let map = format!("/api/v1/namespaces/{namespace}/configmaps/b");
         assert_eq!(scene.server.request("GET", &map, None).status, 200);
         rests(&mut agent, &proxy, &["configmaps/b", "gadgets/a", &namespace]).await;
-        // Nothing was tried before it could be: the gadget waited until its definition was
-        // established.
+        // No step was tried too early: the gadget waited until its definition was established.
         let history = scene.lab.told(&["history", "shop"]);
         assert!(!history.contains("refused"), "{history}");
         agent.stop().await;
@@ -223,7 +222,7 @@ pub(crate) mod envtest {
         let (mut scene, proxy) = resyncing("waiting");
         scene.lab.settings.most_busy = 2;
         for n in 0..4 {
-            // Nobody runs them: there is no controller on this server.
+            // They never run: there is no controller on this server.
             let text = format!(
                 "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{ name: web{n} }}\nspec:\n  selector: {{ matchLabels: {{ app: web{n} }} }}\n  \
                  template:\n    metadata: {{ labels: {{ app: web{n} }} }}\n    spec: {{ containers: [{{ name: web, image: 'web:1' }}] }}\n"

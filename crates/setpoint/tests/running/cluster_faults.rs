@@ -1,6 +1,6 @@
-//! A cluster that answers badly: busy, failing, silent, cut off, behind the times. Whatever becomes
-//! of an answer, a change takes place once, its intent is settled, and people are told. The server
-//! itself is the witness: it is asked for everything that was ever written.
+//! A faulty cluster: busy, failing, silent, cut off, or with stale responses. Whatever happens to a
+//! response, a change takes place once, its intent is settled, and people are notified. The server
+//! itself is the witness: it returns all writes since the start.
 
 mod envtest {
     use std::collections::BTreeMap;
@@ -16,8 +16,7 @@ mod envtest {
     use super::super::cluster::envtest::{Scene, healed};
     use super::super::lab::{Agent, is_at, withholds};
 
-    /// What goes wrong with a change, and what is recorded of it, by the name of the object that is
-    /// changed.
+    /// Returns the faults and the recorded outcome of each, by the name of the changed object.
     fn faults() -> BTreeMap<&'static str, (Fault, &'static str)> {
         let status = |code, retry_after| Fault::Status { code, retry_after };
         BTreeMap::from([
@@ -34,7 +33,7 @@ mod envtest {
         ])
     }
 
-    /// What a write of ours leaves on an object: what was declared, and by which intent.
+    /// The effect of a write by Setpoint: the declared content, and the intent.
     #[derive(Clone, Debug, PartialEq)]
     struct Effect {
         colour: String,
@@ -52,7 +51,7 @@ mod envtest {
         object["metadata"]["name"].as_str().unwrap_or_else(|| panic!("no object: {object}")).to_owned()
     }
 
-    /// A lab whose cluster is reached through a proxy that breaks things.
+    /// A lab whose cluster is reached through a proxy that injects faults.
     struct Broken {
         scene: Scene,
         proxy: Proxy,
@@ -64,7 +63,7 @@ mod envtest {
             scene.lab.settings.leave_within = Span::seconds(3);
             scene.lab.settings.land_within = Span::seconds(3);
             scene.lab.settings.skew = Span::seconds(1);
-            // So many failures would have the cluster left alone, which is tested elsewhere.
+            // So many failures would make the agent pause the cluster, which is tested elsewhere.
             scene.lab.settings.breaker_calls = 1_000;
             scene.lab.app("shop");
             Self { scene, proxy }
@@ -74,13 +73,13 @@ mod envtest {
             format!("/api/v1/namespaces/{}/configmaps", self.scene.namespace)
         }
 
-        /// What the server has now.
+        /// Returns the current objects of the server.
         fn list(&self) -> Value {
             self.scene.server.request("GET", &self.collection(), None).succeeded().json()
         }
 
-        /// What was written of each object since a list: its colour by each intent of ours, and its
-        /// end.
+        /// Returns the writes to each object since a list: its colour after each intent of
+        /// Setpoint, and its end.
         fn effects_since(&self, then: &Value) -> BTreeMap<String, Vec<String>> {
             let version = then["metadata"]["resourceVersion"].as_str().expect("a list has a version");
             let path = format!("{}?watch=true&resourceVersion={version}&timeoutSeconds=1", self.collection());
@@ -94,7 +93,7 @@ mod envtest {
                 let object = &event["object"];
                 let effect = (event["type"] != "DELETED").then(|| Effect::of(object));
                 let before = last.insert(name_of(object), effect.clone());
-                // What changes neither is a fence, or somebody else's.
+                // A write that changes neither is a fence, or comes from another writer.
                 if before != Some(effect.clone()) {
                     let word = effect.map_or_else(|| "gone".to_owned(), |effect| effect.colour);
                     effects.entry(name_of(object)).or_default().push(word);
@@ -103,7 +102,7 @@ mod envtest {
             effects
         }
 
-        /// Each change by this method goes wrong once, in its own way.
+        /// Makes each change by this method fail once, in its own way.
         fn break_changes(&self, method: &str) -> Vec<RuleId> {
             let rule = |(name, (fault, _)): (&str, (Fault, &str))| {
                 self.proxy.add(Rule::new(method, &format!("/configmaps/{name}?"), fault).times(1))
@@ -111,8 +110,8 @@ mod envtest {
             faults().into_iter().map(rule).collect()
         }
 
-        /// Each has struck, and each change took place once: after it the object has this colour,
-        /// or is gone.
+        /// Checks that each fault has struck, and that each change took place once: after it the
+        /// object has this colour, or is gone.
         fn took_place_once(&self, rules: &[RuleId], then: &Value, word: &str) {
             let struck: Vec<usize> = rules.iter().map(|rule| self.proxy.struck(*rule)).collect();
             assert_eq!(struck, vec![1; rules.len()], "{:?}", faults().keys());
@@ -123,8 +122,8 @@ mod envtest {
             assert_eq!(effects, wanted);
         }
 
-        /// How each of these went wrong is recorded, and how it was found out what had become of
-        /// it.
+        /// Checks that the history shows how each change failed, and how its outcome was
+        /// determined.
         fn are_told(&self) {
             let history = self.scene.lab.told(&["history", "shop", "--limit", "100"]);
             let is_told = |name: &str, words: &str| {
@@ -224,7 +223,7 @@ mod envtest {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_list_that_is_behind_the_times_makes_nothing_twice_and_takes_nothing_unseen() {
         let mut broken = Broken::new("stale");
-        // A list of before is what the agent is told; what somebody made since, it is not.
+        // The agent gets an old list; an object created since is not in it.
         let stale = broken.list().to_string();
         let rule = Rule::new("GET", "/configmaps?limit", Fault::Answer { code: 200, body: stale });
         let rule = broken.proxy.add(rule.times(1));
@@ -305,7 +304,8 @@ mod envtest {
         let word = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let wanted = [("first", word(&["blue"])), ("second", word(&["black", "red"]))];
         assert_eq!(broken.effects_since(&then), wanted.map(|(name, words)| (name.to_owned(), words)).into());
-        // Longer after each: not one request for every moment it lasted.
+        // The delay grows after each failure, so there is not one request for every moment of the
+        // outage.
         assert!(broken.proxy.struck(storm) < 40, "{}", broken.proxy.struck(storm));
         agent.stop().await;
     }

@@ -1,6 +1,6 @@
-//! What does not become healthy on a Kubernetes cluster: the deadline, what is done then, and who
-//! waits for whom. No controller is running: what it would say of an object is for the test to
-//! write.
+//! Objects that do not become healthy on a Kubernetes cluster: the deadline, the reaction to it,
+//! and the apps that wait for others. No controller is running: the test writes the status of
+//! objects in its place.
 
 mod envtest {
     use serde_json::{Value, json};
@@ -35,7 +35,7 @@ mod envtest {
             agent.until(&format!("{image} is to run"), runs).await;
         }
 
-        /// What stands there now is rolled out.
+        /// Marks the current version as rolled out.
         fn is_rolled_out(&self) {
             let generation = self.front().expect("it is there")["metadata"]["generation"].clone();
             let condition = |kind: &str, reason: &str| json!({"type": kind, "status": "True", "reason": reason});
@@ -50,7 +50,7 @@ mod envtest {
             self.report(&self.objects("deployments/front"), &status);
         }
 
-        /// The same for the pods that never come.
+        /// Marks the current version as failed, because its pods never start.
         fn lacks_its_pods(&self) {
             let generation = self.front().expect("it is there")["metadata"]["generation"].clone();
             let condition =
@@ -62,7 +62,7 @@ mod envtest {
         }
     }
 
-    /// An app whose first version is rolled out.
+    /// Returns an app whose first version is rolled out.
     async fn rolled_out(name: &str, on_failure: &str) -> (Scene, Agent) {
         let mut scene = Scene::new(name);
         scene.lab.app_with("shop", &format!("onFailure: {on_failure}, sync: {{ deadline: 4s }}"));
@@ -74,7 +74,7 @@ mod envtest {
         (scene, agent)
     }
 
-    /// A version whose pods never come.
+    /// Declares a version whose pods never start.
     async fn fails(scene: &mut Scene, agent: &mut Agent) -> String {
         let head = scene.deployment("shop", "shop:2").lab.commit();
         agent.hint().await;
@@ -105,8 +105,8 @@ mod envtest {
         }
         assert!(agent.said().iter().any(|line| line.contains("did not converge")), "{:?}", agent.said());
 
-        // Another commit that leaves the app as it was is the version that failed, and so is the
-        // same one after a restart.
+        // Another commit that does not change the app is the version that failed, and so is the
+        // same commit after a restart.
         let head = scene.lab.write("README", "nothing of the app").commit();
         agent.hint().await;
         agent.until("the commit is seen", async |agent| agent.has_seen(&head).await.then_some(())).await;
@@ -187,7 +187,7 @@ mod envtest {
             agent.until_converged(app, &head).await;
         }
         assert_eq!(scene.colour("first").as_deref(), Some("red"));
-        // What stands is held whatever becomes of the other one.
+        // The existing objects are managed regardless of the other app's state.
         scene.lacks_its_pods();
         agent.until_app("shop", "is degraded again", |detail| detail.summary.health == Health::Degraded).await;
         scene.paint("first", "black");

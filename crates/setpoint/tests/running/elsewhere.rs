@@ -1,4 +1,4 @@
-//! Apps that another program renders: a real kustomize, and one that answers what a test wants.
+//! Apps that an external program renders: a real kustomize, and one whose output a test chooses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,9 @@ use tempfile::TempDir;
 
 use super::lab::{Lab, file_document, withholds};
 
-/// The program of renderer.c, linked statically as whatever runs in the sandbox must be. Made from
-/// nothing but this binary, which may be run by somebody to whom all other folders are closed.
+/// Returns the program of renderer.c, linked statically as every program in the sandbox must be. It
+/// is built from this binary alone, which may run as a user to whom all other directories are
+/// closed.
 pub(super) fn answering() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, built) = BUILT.get_or_init(|| {
@@ -36,15 +37,15 @@ fn external(digest: &str) -> String {
     format!("kustomize: {{ external: {{ digest: '{digest}' }} }}")
 }
 
-/// An app whose folder holds a kustomization with one file, and what another program is to answer
-/// for it.
+/// Declares an app whose directory contains a kustomization with one file, and the output of the
+/// external program for it.
 pub(super) fn kustomized(lab: &mut Lab, app: &str, content: &str, answer: &str) {
     lab.write(&format!("apps/{app}/kustomization.yaml"), "resources: [file.yaml]\n");
     lab.write(&format!("apps/{app}/file.yaml"), &file_document(app, content));
     lab.write(&format!("apps/{app}/answer"), answer);
 }
 
-/// A digest that nothing has.
+/// A digest that no program has.
 const NOBODYS: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,7 +59,7 @@ async fn what_the_other_program_writes_is_what_is_held_with_parameters_put_in() 
     let mut agent = lab.start().await;
     agent.until_converged("hello", &first).await;
     assert_eq!(lab.text("hello").as_deref(), Some("theirs: Hallo\n"));
-    // Whatever moves in the store may be something it reads.
+    // Every file of the store may be one that the program reads.
     lab.write("elsewhere.txt", "1").commit();
     agent.hint().await;
     agent.until("it was rendered again", async |agent| (agent.renders() == 2).then_some(())).await;
@@ -145,7 +146,7 @@ async fn programs_that_hang_keep_no_other_app_waiting_and_end_with_the_agent() {
         assert!(agent.detail(app).await.expect("it is known").summary.accepted.is_none(), "{app}");
     }
     agent.stop().await;
-    // By themselves they end after half a minute.
+    // They would end on their own after half a minute.
     let trees = || fs::read_dir(lab.data().join("trees")).expect("it is there").count();
     let gone = async {
         while trees() > 0 {
@@ -155,7 +156,7 @@ async fn programs_that_hang_keep_no_other_app_waiting_and_end_with_the_agent() {
     tokio::time::timeout(Duration::from_secs(15), gone).await.expect("what they read is gone with them");
 }
 
-/// Has the program read something else from now on, as a disk might.
+/// Changes the output of the program from now on, as a disk error might.
 fn spoil_what_was_written(lab: &Lab, app: &str, answer: &str) {
     let trees: Vec<PathBuf> = fs::read_dir(lab.data().join("trees"))
         .expect("it is there")
@@ -182,7 +183,7 @@ async fn a_delete_rests_on_the_store_and_not_on_what_was_written_for_the_program
     let second = lab.commit();
     agent.hint().await;
     agent.until_app("hello", "keeps what was removed", |detail| withholds(detail, "deletes are withheld for")).await;
-    // Whoever believed this would find that the removed file is declared, and keep it for ever.
+    // An agent that trusted this would find the removed file declared, and keep it for ever.
     spoil_what_was_written(&lab, "hello", &format!("{greeting}---\n{colours}"));
     agent.until("the removed file is gone", async |_| lab.text("colours").is_none().then_some(())).await;
     agent.until_converged("hello", &second).await;

@@ -1,5 +1,5 @@
-//! Who set what of a resource that an app declares: asked of the agent, which knows its stores, its
-//! version and its parameters.
+//! Explains the fields of a resource that an app declares: the agent knows the app's stores,
+//! version and parameters.
 
 use setpoint_testbed::{GitRepository, GitServer, Item};
 
@@ -46,7 +46,7 @@ async fn an_app_is_explained_through_its_remote_base_its_patch_and_its_parameter
     let rows = |rev: &str| lab.told(&["explain", "--app", "shop", "File/greeting", "spec.content", "--rev", rev]);
     assert!(rows(&second[..12]).contains("bootstrap:apps/shop/more.yaml:5"), "{}", rows(&second));
     assert!(rows(&first).contains("parameters"), "a version that was left is asked for");
-    // The base's store has no such version: it stays at the one that is accepted.
+    // The base's store has no such version: the accepted one is used.
     assert_eq!(lab.command(&["plan", "shop", "--rev", &first]).code, Some(2));
     agent.stop().await;
 }
@@ -73,7 +73,7 @@ async fn what_cannot_be_explained_is_told_with_what_there_is_and_what_is_sensiti
         assert_eq!((run.code, run.output.as_str()), (Some(1), ""), "{arguments:?}");
         assert!(run.complaints.contains(told), "{}", run.complaints);
     }
-    // What cannot be read is not told as not being there.
+    // A file that cannot be parsed is not reported as missing.
     let broken = lab.write("apps/hello/farewell.yaml", "kind: File\nmetadata: { name: farewell\n").commit();
     agent.until_app("hello", "is told of the refused version", |detail| detail.refused.is_some()).await;
     let run = lab.command(&["explain", "--app", "hello", "File/farewell", "--rev", &broken]);

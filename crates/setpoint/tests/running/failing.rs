@@ -1,4 +1,5 @@
-//! Stores that fail: what was accepted stays enforced, people are told, and nobody else is slowed.
+//! Failing stores: the accepted version stays enforced, people are notified, and other apps are not
+//! slowed.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::lab::{Agent, Lab};
 
-/// A webhook that keeps what it hears.
+/// A webhook that records the messages it receives.
 struct Receiver {
     url: String,
     heard: Arc<Mutex<Vec<String>>>,
@@ -44,12 +45,12 @@ async fn listen(listener: TcpListener, heard: Arc<Mutex<Vec<String>>>) {
             }
         }
         heard.lock().await.push(String::from_utf8_lossy(&bytes).into_owned());
-        // Whoever has gone has heard all it wanted.
+        // If the client has disconnected, it does not need the response.
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
     }
 }
 
-/// A lab whose repository is reached over https.
+/// Returns a lab whose repository is reached over https.
 fn served() -> (Lab, GitServer) {
     let mut lab = Lab::new();
     let server = GitServer::start(lab.path());

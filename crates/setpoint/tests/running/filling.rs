@@ -1,5 +1,5 @@
-//! A disk that takes nothing more under a running agent: orders are declined with the reason,
-//! questions are answered, and when there is room again the work goes on.
+//! A disk that fills up under a running agent: orders are declined with the reason, requests are
+//! served, and the agent continues when there is space again.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -19,7 +19,7 @@ use crate::setpoint::command_that_outlives_limits;
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// An agent in a process of its own, whose files can be kept from growing.
+/// An agent in a process of its own, whose files can be prevented from growing.
 struct Agent {
     child: Child,
     client: Client,
@@ -39,7 +39,7 @@ impl Agent {
         Self { child, client: Client::new(socket_in(&lab.data())), unlimited }
     }
 
-    /// From now on nothing can be written to any file.
+    /// Prevents all writes to files from now on.
     fn fill_disk(&mut self) {
         let pid = Pid::from_child(&self.child);
         let full = Rlimit { current: Some(0), maximum: None };
@@ -56,7 +56,7 @@ impl Agent {
         self.client.order(&request).await.map(drop)
     }
 
-    /// What is said to an order that counts for nothing now.
+    /// Returns the response to an order that cannot be recorded now.
     async fn declined(&self) -> String {
         match self.suspend().await.expect_err("it cannot be recorded") {
             AskError::Refused(Problem { kind: ProblemKind::Unavailable, message }) => message,
@@ -64,7 +64,7 @@ impl Agent {
         }
     }
 
-    /// Asks until the app is in this state: the agent is another process, whose steps cannot be
+    /// Polls until the app is in this state: the agent is another process, whose steps cannot be
     /// awaited.
     async fn until(&self, state: AppState) {
         let asking = async {
@@ -78,7 +78,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended on its own.
         let _ = kill_process(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
@@ -106,7 +106,7 @@ async fn case_77_while_the_disk_takes_nothing_orders_are_declined_and_questions_
     assert!(told.complaints.contains("the ledger is in trouble"), "{told:?}");
     assert!(lab.told(&["status"]).contains("in trouble"));
     let question = HistoryQuestion { app: Some(app("hello")), limit: 10, before: None };
-    // For longer than it takes until the ledger is opened anew, in vain, and let go again.
+    // Longer than the agent takes to try in vain to open the ledger again, and to close it.
     let asked = agent.client.overview().await.expect("questions are answered").now;
     while agent.client.overview().await.expect("questions are answered").now.since(asked) < Span::seconds(5) {
         let history = agent.client.history(&question).await.expect("what is recorded can be read");

@@ -7,7 +7,7 @@ use setpoint_testbed::{GitServer, SshServer};
 
 use super::lab::Lab;
 
-/// Converges what a lab declares, then what a second commit changes.
+/// Converges the declarations of a lab, then the changes of a second commit.
 async fn follows(lab: &mut Lab) {
     lab.app("hello").file("hello", "greeting", "Hello\n");
     let first = lab.commit();

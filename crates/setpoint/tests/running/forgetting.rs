@@ -1,5 +1,5 @@
-//! What may be lost: caches cost time and nothing else; a lost data folder costs a person's word
-//! before anything is deleted. And what is to be forgotten: the body of a record.
+//! Losing state: lost caches cost time and nothing else, and after a lost data directory, deletes
+//! need a person's confirmation. Also erasing the body of a record.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,8 +24,8 @@ async fn wiping_everything_disposable_changes_nothing_but_time() {
     assert_eq!(agent.renders(), 0, "what an app was rendered from is remembered");
     agent.stop().await;
 
-    // Copies of stores, the scratch of the ledger, whatever else is not the installation or its
-    // ledger.
+    // Copies of stores, the disposable database, and everything else that is not the installation
+    // or its ledger.
     for entry in fs::read_dir(lab.data()).expect("it is there") {
         let path = entry.expect("it can be listed").path();
         let name = path.file_name().expect("entries have names").to_string_lossy().into_owned();
@@ -102,7 +102,7 @@ async fn without_a_recovery_what_is_there_is_a_stranger_s() {
     agent.stop().await;
 }
 
-/// Whether a text stands anywhere in the files of the ledger.
+/// Reports whether a text occurs anywhere in the files of the ledger.
 fn is_kept(lab: &Lab, text: &str) -> bool {
     let holds = |file: &str| fs::read(lab.data().join(file)).unwrap_or_default();
     let files = ["ledger.db", "ledger.db-wal"].map(holds);

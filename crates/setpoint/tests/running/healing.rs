@@ -1,5 +1,5 @@
-//! What others change is put right, and recorded with what it was, when it was seen and when it was
-//! healed.
+//! Changes by others are corrected, and recorded with their differences, the time of observation
+//! and the time of healing.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -32,7 +32,7 @@ async fn an_edit_a_delete_and_a_chmod_are_healed_and_recorded() {
     assert_eq!(lab.text("colours").as_deref(), Some("red\n"));
     let mode = fs::metadata(lab.at("key")).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // An edit may be seen twice: as the emptied file it begins with, and as what it ends with.
+    // An edit may be observed twice: as an empty file at first, and with its final content.
     let drifted: BTreeSet<_> = agent.drift("hello").await.into_iter().map(|record| record.key.to_string()).collect();
     assert_eq!(drifted.len(), 3, "{drifted:?}");
     let told = lab.told(&["drift"]);
@@ -42,7 +42,7 @@ async fn an_edit_a_delete_and_a_chmod_are_healed_and_recorded() {
     agent.stop().await;
 }
 
-/// Waits until drift of a path was recorded and put right.
+/// Waits until drift of a path was recorded and healed.
 async fn healed(agent: &mut Agent, path: &str) -> DriftRecord {
     let record = agent
         .until(&format!("drift of {path} is healed"), async |agent| {

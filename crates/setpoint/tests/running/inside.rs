@@ -1,5 +1,5 @@
-//! An agent that runs in the Kubernetes cluster it holds: it enters by the service account of its
-//! pod, and leaves alone what it runs from.
+//! An agent inside of the Kubernetes cluster that it manages: it uses the service account of its
+//! pod, and does not touch the objects it runs from.
 
 mod envtest {
     use std::fs;
@@ -13,7 +13,7 @@ mod envtest {
     use super::super::lab::Agent;
 
     impl Scene {
-        /// A scene whose agent runs in a pod of an account of the scene's namespace.
+        /// Creates a scene whose agent runs in a pod with an account of the scene's namespace.
         fn inside(name: &str) -> Self {
             let mut scene = Self::new(name);
             let server = scene.server.url();
@@ -27,22 +27,22 @@ mod envtest {
             scene
         }
 
-        /// The folder that a pod finds its account in.
+        /// Returns the directory with the pod's account.
         fn account(&self) -> PathBuf {
             self.lab.path().join("account")
         }
 
-        /// From now on the pod is known as this account, which has these rights.
+        /// Gives the pod this account, with these permissions, from now on.
         fn becomes(&self, account: &str, role: &str) {
             let token = self.server.service_account(&self.namespace, account);
             self.server.grant(&format!("system:serviceaccount:{}:{account}", self.namespace), role, None);
-            // As a kubelet renews it: never half written.
+            // As a kubelet renews it: never partially written.
             let next = self.account().join("next");
             fs::write(&next, token).expect("the folder is ours");
             fs::rename(next, self.account().join("token")).expect("the folder is ours");
         }
 
-        /// A role for ConfigMaps, and to ask who the cluster is.
+        /// Returns a role for ConfigMaps and for reading the identity of the cluster.
         fn narrow_role(&self) -> String {
             let name = format!("{}-narrow", self.namespace);
             let rules = json!([{"apiGroups": [""], "resources": ["configmaps", "namespaces"], "verbs": ["*"]}]);
@@ -57,7 +57,8 @@ mod envtest {
         let mut scene = Scene::inside("inside");
         scene.becomes("narrow", &scene.narrow_role());
         let elsewhere = scene.server.fresh_namespace("elsewhere");
-        // What names no namespace is put where Kubernetes puts it, not where the agent runs.
+        // Objects without a namespace go to the namespace that Kubernetes would choose, not to that
+        // of the agent.
         let unplaced = format!("{}-unplaced", scene.namespace);
         scene.lab.app("shop").write(
             "apps/shop/maps.yaml",

@@ -1,4 +1,4 @@
-//! What is not followed: an invalid version, a rewritten history.
+//! Versions that are not followed: an invalid one, a rewritten history.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ async fn an_invalid_control_document_is_refused_and_those_accepted_before_stay_i
     lab.control("hello", "App", "{ component: hello, environment: lab, inputs: [], target: machine, prone: true }");
     lab.file("hello", "greeting", "Good day\n");
     let second = lab.commit();
-    // The app moves on, under the documents accepted before.
+    // The app follows the commit, under the documents accepted before.
     agent.until_converged("hello", &second).await;
     assert_eq!(lab.text("greeting").as_deref(), Some("Good day\n"));
     let refused = async |_: &_| {
@@ -111,7 +111,7 @@ async fn a_rewritten_history_is_held_with_both_heads_until_a_person_accepts_one(
     }
     let why = lab.told(&["why", "hello"]);
     assert!(why.contains(&second[..12]) && why.contains(&rewritten[..12]), "{why}");
-    // Held is not abandoned.
+    // A held app is still managed.
     fs::write(lab.at("greeting"), "by hand\n").expect("anyone may");
     let healed = async |_: &_| (lab.text("greeting").as_deref() == Some("Good day\n")).then_some(());
     agent.until("what was accepted is enforced", healed).await;
@@ -121,8 +121,8 @@ async fn a_rewritten_history_is_held_with_both_heads_until_a_person_accepts_one(
     assert_eq!(lab.text("greeting").as_deref(), Some("Rewritten\n"));
     assert!(lab.told(&["history", "hello"]).contains("the rebase was meant"));
 
-    // The control documents come from the same history: the next change of them is held too, and
-    // released for itself.
+    // The control documents come from the same history: their next change is held too, and needs
+    // its own release.
     let next = lab.app("more").file("more", "more", "x\n").commit();
     agent.hint().await;
     let root_is_held = async |agent: &Agent| {
@@ -188,7 +188,7 @@ async fn after_a_rewrite_one_word_releases_every_app_of_the_store() {
     assert!(["setpoint/root", "hello", "quiet"].iter().all(|app| told.contains(app)), "{told}");
     agent.until_converged("hello", &rewritten).await;
 
-    // What had not changed yet, and the documents themselves, are not held later on.
+    // An app that had not changed yet, and the documents themselves, are not held by later commits.
     let next = lab.file("quiet", "quiet", "2\n").app("more").file("more", "more", "x\n").commit();
     agent.until_converged("quiet", &next).await;
     agent.until_converged("more", &next).await;

@@ -1,7 +1,7 @@
-//! A lab: a real repository, this machine seen from one folder, and an agent that holds the one at
-//! what the other declares.
+//! A lab: a real repository, a directory of this machine as the target, and an agent that manages
+//! the directory as the repository declares.
 //!
-//! Tests look at the agent through its socket and at the machine through its files, and wait for
+//! Tests observe the agent through its socket and the machine through its files. They wait for
 //! steps of the engine, never for time.
 
 use std::collections::BTreeMap;
@@ -30,11 +30,11 @@ use tokio::time::timeout;
 
 use crate::setpoint::{Run, program, run};
 
-/// Longer than anything takes on a busy machine; what a dead agent may still have been making on a
-/// cluster is waited for over a minute.
+/// Longer than anything takes on a busy machine. An agent waits for more than a minute if a dead
+/// one may still have been creating objects on a cluster.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// A repository, a machine and a data folder, each empty at first.
+/// A repository, a machine and a data directory, all empty at first.
 pub(crate) struct Lab {
     folder: TempDir,
     repository: GitRepository,
@@ -42,7 +42,7 @@ pub(crate) struct Lab {
     head: Option<String>,
     /// The fields of the bootstrap's store.
     store: String,
-    /// Where the ledger is anchored.
+    /// The path of the ledger's anchor.
     anchor: Option<PathBuf>,
     /// Programs that may render, with their digests.
     renderers: Vec<(PathBuf, String)>,
@@ -51,13 +51,14 @@ pub(crate) struct Lab {
     pub(crate) own_cluster: Option<OwnCluster>,
 }
 
-/// An app of the default scope.
+/// Returns an app of the default scope.
 pub(crate) fn app(name: &str) -> AppId {
     AppId::new(Scope::default_scope(), AppName::new(name).expect("a valid name"))
 }
 
 impl Lab {
-    /// A lab with one target, `machine`, whose deletes need not wait for the end of a quarantine.
+    /// Creates a lab with one target, `machine`, whose deletes need not wait for the end of a
+    /// quarantine.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let managed = folder.path().join("managed");
@@ -80,12 +81,12 @@ impl Lab {
         self.path().join("data")
     }
 
-    /// Where a path of the target is on this machine.
+    /// Returns the path on this machine of a path of the target.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.path().join("managed").join(path)
     }
 
-    /// What a file of the machine holds; `None` if there is none.
+    /// Returns the content of a file of the machine; `None` if it does not exist.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         match fs::read_to_string(self.at(path)) {
             Ok(text) => Some(text),
@@ -98,17 +99,17 @@ impl Lab {
         &self.repository
     }
 
-    /// From now on the agent is told to find its repository like this.
+    /// Sets the fields of the bootstrap's store.
     pub(crate) fn reach_by(&mut self, store: String) {
         self.store = store;
     }
 
-    /// From now on the agent is told to anchor its ledger there.
+    /// Sets the path of the ledger's anchor.
     pub(crate) fn anchor_at(&mut self, file: PathBuf) {
         self.anchor = Some(file);
     }
 
-    /// From now on the agent is told of a program that may render.
+    /// Adds a program that may render.
     pub(crate) fn render_by(&mut self, binary: &Path, digest: &str) {
         self.renderers.push((binary.to_owned(), digest.to_owned()));
     }
@@ -119,17 +120,17 @@ impl Lab {
         self.write(&format!("setpoint/{name}.yaml"), &text)
     }
 
-    /// Declares an app on the machine, made from the folder of its name.
+    /// Declares an app on the machine, rendered from the directory of its name.
     pub(crate) fn app(&mut self, name: &str) -> &mut Self {
         self.app_with(name, "")
     }
 
-    /// The same, with more fields of its spec.
+    /// Declares an app with more fields of its spec.
     pub(crate) fn app_with(&mut self, name: &str, more: &str) -> &mut Self {
         self.app_from(name, "bootstrap", more)
     }
 
-    /// The same, made from a store of its own.
+    /// Declares an app with this store as its input.
     pub(crate) fn app_from(&mut self, name: &str, store: &str, more: &str) -> &mut Self {
         let inputs = format!("[{{ name: main, store: {store}, path: apps/{name} }}]");
         let more = if more.is_empty() { String::new() } else { format!(", {more}") };
@@ -153,14 +154,14 @@ impl Lab {
         self
     }
 
-    /// Makes a version of what was written, on top of the last one.
+    /// Commits the written files on top of the last commit.
     pub(crate) fn commit(&mut self) -> String {
         let parent = self.head.clone();
         self.commit_on(parent.as_deref())
     }
 
-    /// Makes a version of what was written, on top of another one than the last: history is
-    /// rewritten.
+    /// Commits the written files on top of another commit than the last one, which rewrites
+    /// history.
     pub(crate) fn commit_on(&mut self, parent: Option<&str>) -> String {
         let files: Vec<_> = self.files.iter().map(|(path, text)| (path.as_str(), Item::File(text))).collect();
         let head = self.repository.commit("main", parent, &files);
@@ -190,7 +191,8 @@ impl Lab {
         self.start_by(Clock::start()).await
     }
 
-    /// Installs the agent at a time from which on deletes are no longer withheld for its being new.
+    /// Installs the agent at a time long enough ago that deletes are no longer withheld because it
+    /// is new.
     pub(crate) fn install_a_while_ago(&mut self) {
         self.commit();
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -218,14 +220,14 @@ impl Lab {
         Agent { running, client: Client::new(socket_in(&self.data())), log }
     }
 
-    /// What the ledger says while no agent runs; `None` if none ever did.
+    /// Returns the facts of the ledger while no agent runs; `None` if none was ever installed.
     pub(crate) fn facts(&self) -> Option<Facts> {
         let folder = DataFolder::open(&self.data()).expect("it is ours");
         if !folder.is_installed() {
             return None;
         }
         let installation = folder.installation().expect("an installation is whole or not there");
-        // What holds the folder's lock ends with the runtime.
+        // The lock of the directory is released with the runtime.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let options = Options::new(folder.path(), installation.signer);
@@ -236,8 +238,8 @@ impl Lab {
         })
     }
 
-    /// Somebody who can write the database puts other content under the digest that was let
-    /// through.
+    /// Replaces content in the database under the accepted digest, as anyone with write access
+    /// could.
     pub(crate) fn swap_in_ledger(&self, accepted: &str, swapped: &str) {
         let (accepted, swapped) = (accepted.as_bytes(), swapped.as_bytes());
         assert_eq!(accepted.len(), swapped.len(), "what is swapped has its length");
@@ -252,26 +254,26 @@ impl Lab {
         fs::write(&database, bytes).expect("it is ours");
     }
 
-    /// Runs a command of the binary on this data folder.
+    /// Runs a command of the binary on this data directory.
     pub(crate) fn command(&self, arguments: &[&str]) -> Run {
         let data = self.data().display().to_string();
         run(&[arguments, &["--data", &data]].concat())
     }
 
-    /// Runs a command that must succeed, and gives what it says.
+    /// Runs a command that must succeed, and returns its output.
     pub(crate) fn told(&self, arguments: &[&str]) -> String {
         let run = self.command(arguments);
         assert_eq!((run.code, run.complaints.as_str()), (Some(0), ""), "{arguments:?}: {}", run.output);
         run.output
     }
 
-    /// Runs a command that is told where the bootstrap document is.
+    /// Runs a command with the path of the bootstrap document.
     pub(crate) fn with_config(&self, arguments: &[&str]) -> Run {
         let config = self.bootstrap().display().to_string();
         self.command(&[arguments, &["--config", &config]].concat())
     }
 
-    /// Verifies the ledger against these anchors with the key of its data folder.
+    /// Verifies the ledger against these anchors with the key of its data directory.
     pub(crate) fn verify(&self, anchors: &[&Path]) -> String {
         let data = self.data().display().to_string();
         let key = self.told(&["ledger", "key", &data]);
@@ -290,7 +292,7 @@ pub(crate) fn file_document(path: &str, content: &str) -> String {
     )
 }
 
-/// Keeps what an agent says.
+/// Records the log lines of an agent.
 #[derive(Debug, Default)]
 struct Said(Mutex<Vec<String>>);
 
@@ -300,7 +302,7 @@ impl Log for Said {
     }
 }
 
-/// An agent that runs in this process and is asked through its socket.
+/// An agent that runs in this process and is reached through its socket.
 pub(crate) struct Agent {
     running: RunningAgent,
     client: Client,
@@ -330,40 +332,41 @@ impl Agent {
         self.client.order(&request).await.expect("it is recorded")
     }
 
-    /// Waits for so many steps of the engine.
+    /// Waits for this many steps of the engine.
     pub(crate) async fn step(&mut self, steps: u32) {
         for _ in 0..steps {
             self.running.stepped().await.expect("it runs");
         }
     }
 
-    /// What the agent has said so far.
+    /// Returns the log lines of the agent so far.
     pub(crate) fn said(&self) -> Vec<String> {
         self.log.0.lock().expect("nobody panics with it").clone()
     }
 
-    /// How many apps were rendered since it started.
+    /// Returns the number of renders since it started.
     pub(crate) fn renders(&self) -> u64 {
         self.running.renders()
     }
 
-    /// Whether every app has considered what its store is at, and nothing more happens by itself.
+    /// Reports whether every app has considered the head of its store, and no further steps are
+    /// pending.
     pub(crate) async fn has_considered_all(&self) -> bool {
         self.running.standing().await.expect("it runs").apps.values().all(|status| !status.pending)
     }
 
-    /// Whether the repository was seen at this version.
+    /// Reports whether this version of the repository was observed.
     pub(crate) async fn has_seen(&self, version: &str) -> bool {
         let mut heads = self.overview().await.stores.into_iter().filter_map(|store| store.head);
         heads.any(|head| head.as_str() == version)
     }
 
-    /// A webhook's part: the repository has moved, look now.
+    /// Hints, as a webhook does, that the repository has a new version.
     pub(crate) async fn hint(&self) {
         self.running.handle().hint_store(Bootstrap::store()).await.expect("it runs");
     }
 
-    /// Waits until something is true, and looks again after every step of the engine.
+    /// Waits until a condition is true, and checks it again after every step of the engine.
     pub(crate) async fn until<T>(&mut self, what: &str, mut look: impl AsyncFnMut(&Self) -> Option<T>) -> T {
         let waiting = async {
             loop {
@@ -379,20 +382,20 @@ impl Agent {
         }
     }
 
-    /// Waits until an app is as a test wants to see it.
+    /// Waits until an app is in the state that a test expects.
     pub(crate) async fn until_app(&mut self, name: &str, what: &str, is: impl Fn(&AppDetail) -> bool) -> AppDetail {
         let look = async |agent: &Self| agent.detail(name).await.ok().filter(&is);
         self.until(&format!("app {name} {what}"), look).await
     }
 
-    /// Waits until an app is as this version declares it.
+    /// Waits until an app matches this version.
     pub(crate) async fn until_converged(&mut self, name: &str, version: &str) -> AppDetail {
         self.hint().await;
         let is = |detail: &AppDetail| detail.summary.state == AppState::Converged && is_at(detail, version);
         self.until_app(name, &format!("has converged at {version}"), is).await
     }
 
-    /// Waits until it ends by itself, and answers why.
+    /// Waits until it ends on its own, and returns the reason.
     pub(crate) async fn end(self) -> String {
         timeout(PATIENCE, self.running.ended()).await.expect("it ends by itself");
         self.running.stop().await.expect_err("it did not end well").to_string()
@@ -403,13 +406,13 @@ impl Agent {
     }
 }
 
-/// Whether an app was accepted at this version.
+/// Reports whether this version of an app was accepted.
 pub(crate) fn is_at(detail: &AppDetail, version: &str) -> bool {
     let accepted = detail.summary.accepted.as_ref();
     accepted.is_some_and(|accepted| accepted.revision.versions().any(|accepted| accepted.as_str() == version))
 }
 
-/// Whether what an app does not do has a reason that says this.
+/// Reports whether an app withholds a change for a reason with this text.
 pub(crate) fn withholds(detail: &AppDetail, why: &str) -> bool {
     detail.report.iter().any(|withheld| withheld.why.to_string().contains(why))
 }

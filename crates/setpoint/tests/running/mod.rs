@@ -1,41 +1,43 @@
 //! The agent as a whole: real repositories, a real socket, real files and, where it matters, a
 //! process of its own.
 //!
-//! | file | what it shows |
-//! | --- | --- |
-//! | [`lab`] | what the others act on |
-//! | [`adopting`] | what other tools made, taken over on a Kubernetes cluster |
-//! | [`anchoring`] | a ledger that is held against its anchor: restored copies, lost folders, an anchor that cannot be written |
-//! | [`applying`] | the agent as a process: exit codes, and the end when told to |
-//! | [`auditing`] | who changed what, by a cluster's audit trail |
-//! | [`bounding`] | where apps may write: within their scope, never what Setpoint runs from |
-//! | [`cluster`] | all of it on a Kubernetes cluster |
-//! | [`cluster_failures`] | failures that users of other engines report, on such a cluster |
-//! | [`cluster_faults`] | a cluster that answers badly, while it is changed and while it is watched |
-//! | [`deadlines`] | what does not become healthy on a cluster: rolled back, held or told, and who waits for it |
-//! | [`elsewhere`] | apps that another program renders |
-//! | [`explaining`] | who set what of a resource that an app declares |
-//! | [`failing`] | stores that are down or hang, and who hears of it |
-//! | [`following`] | from a commit to the machine: https, ssh, a local path |
-//! | [`filling`] | a disk that takes nothing more under a running agent |
-//! | [`forgetting`] | what may be lost, what a lost data folder costs, and what is to be forgotten |
-//! | [`healing`] | what others change is put right and recorded |
-//! | [`inside`] | an agent that runs in the cluster it holds |
-//! | [`judging`] | what is not followed: invalid documents, rewritten histories |
-//! | [`killing`] | an agent that is killed in the middle of changes, again and again |
-//! | [`neighbours`] | others that go on writing to a cluster while the agent does: an autoscaler, an operator, a controller that rewrites |
-//! | [`observing`] | what is only observed on a cluster: told, never written |
-//! | [`obeying`] | what people decide: suspensions, manual and observe mode |
-//! | [`ordering`] | what comes before what on a cluster |
-//! | [`pinning`] | stores that stay at a tag or a commit |
-//! | [`pruning`] | what is no longer declared goes last, late and within a budget |
-//! | [`recalling`] | renders that are remembered, and what may not follow from them |
-//! | [`removing`] | a data folder or a ledger that vanishes, under an agent or between two, and two agents that begin at once |
-//! | [`replacing`] | what cannot be changed is made anew, or stays, on a cluster |
-//! | [`shadowing`] | apps whose versions another program renders, too |
-//! | [`showing`] | what people are shown of a cluster: trees, logs, reasons, requests |
-//! | [`sparing`] | what a commit costs |
-//! | [`unprivileged`] | all of it, by an agent without rights |
+//! - [`lab`]: the environment of the other modules.
+//! - [`adopting`]: adopting objects of other tools on a Kubernetes cluster.
+//! - [`anchoring`]: the anchor of a ledger: restored copies, lost directories, an anchor that
+//!   cannot be written.
+//! - [`applying`]: the agent as a process: exit codes, and stopping it.
+//! - [`auditing`]: attribution of changes by a cluster's audit trail.
+//! - [`bounding`]: the boundaries of apps: their scope, and the files of Setpoint itself.
+//! - [`cluster`]: the main features on a Kubernetes cluster.
+//! - [`cluster_failures`]: failures that users of other engines report, on such a cluster.
+//! - [`cluster_faults`]: a cluster with faulty responses, during changes and watches.
+//! - [`deadlines`]: objects that do not become healthy on a cluster: rolled back, held or reported,
+//!   and the apps that wait for them.
+//! - [`elsewhere`]: apps that an external program renders.
+//! - [`explaining`]: the origin of the fields of a resource that an app declares.
+//! - [`failing`]: stores that are down or hang, and the notifications about them.
+//! - [`following`]: from a commit to the machine: https, ssh, a local path.
+//! - [`filling`]: a disk that fills up under a running agent.
+//! - [`forgetting`]: lost caches, a lost data directory, and erased records.
+//! - [`healing`]: changes by others are corrected and recorded.
+//! - [`inside`]: an agent inside of the cluster that it manages.
+//! - [`judging`]: versions that are not followed: invalid documents, rewritten histories.
+//! - [`killing`]: an agent that is killed in the middle of changes, again and again.
+//! - [`neighbours`]: others that write to a cluster at the same time: an autoscaler, an operator, a
+//!   controller that rewrites.
+//! - [`observing`]: apps that are only observed on a cluster: reported, never written.
+//! - [`obeying`]: decisions of people: suspensions, manual and observe mode.
+//! - [`ordering`]: the order of changes on a cluster.
+//! - [`pinning`]: stores that are pinned to a tag or a commit.
+//! - [`pruning`]: objects that are no longer declared are deleted last, late and within a budget.
+//! - [`recalling`]: cached renders, and the decisions they must not cause.
+//! - [`removing`]: a data directory or a ledger that is removed, under an agent or between two
+//!   runs, and two agents that start at once.
+//! - [`replacing`]: changes of immutable fields on a cluster: the object is recreated, or stays.
+//! - [`shadowing`]: apps whose versions another program renders too.
+//! - [`showing`]: the views of a cluster for people: trees, logs, reasons, requests.
+//! - [`sparing`]: the cost of a commit.
+//! - [`unprivileged`]: all of these as an agent without root.
 
 mod adopting;
 mod anchoring;

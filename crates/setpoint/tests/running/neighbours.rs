@@ -1,5 +1,5 @@
-//! Others that go on writing to a cluster while the agent does: nobody fights for long, people are
-//! told, and nothing of theirs is touched.
+//! Others that write to a cluster while the agent does: fights end soon, people are notified, and
+//! objects of others are not touched.
 
 mod envtest {
     use std::sync::Arc;
@@ -17,15 +17,15 @@ mod envtest {
     use super::super::cluster_failures::envtest::{rests, until_gone};
     use super::super::lab::{Agent, is_at, withholds};
 
-    /// Somebody who looks again and again, as controllers do, and acts on what they see; until it
-    /// is dropped.
+    /// A program that observes objects again and again and acts on them, as controllers do, until
+    /// it is dropped.
     struct Neighbour {
         over: Arc<AtomicBool>,
         _task: JoinSet<()>,
     }
 
     impl Neighbour {
-        /// `act` is given each ConfigMap of the namespace.
+        /// Starts it. `act` is called with each ConfigMap of the namespace.
         fn moves_in(scene: &Scene, act: impl Fn(&'static ApiServer, &str, &Value) + Send + 'static) -> Self {
             let over = Arc::new(AtomicBool::new(false));
             let (server, collection) = (scene.server, format!("/api/v1/namespaces/{}/configmaps", scene.namespace));
@@ -37,7 +37,7 @@ mod envtest {
                     for object in list["items"].as_array().expect("a list has items") {
                         act(server, &collection, object);
                     }
-                    // Waits for what comes next, for a second at most.
+                    // Waits for the next change, for a second at most.
                     let version = list["metadata"]["resourceVersion"].as_str().expect("a list has a version");
                     let watch = format!("{collection}?watch=true&resourceVersion={version}&timeoutSeconds=1");
                     server.request("GET", &watch, None);
@@ -98,13 +98,13 @@ mod envtest {
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("last writer: rewriter") && told[0].contains("ever more slowly"), "{told:?}");
         agent.until_app("shop", "leaves it alone", |detail| withholds(detail, "a fight with another writer")).await;
-        // Each heal is asked for without force, and then with it; and what nobody touched is not
-        // written to.
+        // Each heal is sent without force first, and then with it. An object that was not changed
+        // is not written.
         let (seen, healed) = (proxy.take_seen(), heals(&agent).await.len());
         assert!(writes_to(&seen, "/first") <= 2 * (healed + 1), "{healed}: {seen:?}");
         assert_eq!(writes_to(&seen, "/second"), 0);
 
-        // Left to the other by the app, there is nothing to fight for.
+        // If the app leaves the field to the other writer, there is no fight.
         scene.lab.app_with("shop", "sync: { ignore: [{ kind: ConfigMap, name: first, paths: [data.colour] }] }");
         scene.lab.settings.sweep = Span::millis(500);
         agent.stop().await;
@@ -118,8 +118,8 @@ mod envtest {
         agent.stop().await;
     }
 
-    /// As operators do: a child for each object, which bears all that its parent does, and a label
-    /// on the parent.
+    /// Acts like an operator: creates a child for each object, with all metadata of its parent, and
+    /// sets a label on the parent.
     fn operate(server: &'static ApiServer, collection: &str, object: &Value) {
         let name = name_of(object);
         if name.ends_with("-child") {
@@ -174,7 +174,7 @@ mod envtest {
         let seen = proxy.seen();
         let touched: Vec<&Seen> = seen.iter().filter(|seen| seen.path.ends_with("-child")).collect();
         assert!(touched.is_empty(), "{touched:?}");
-        // Made, changed once and deleted; made and deleted; and no label was answered by a write.
+        // Created, changed once and deleted; created and deleted; and no label led to a write.
         let written = ["/first", "/second", "/third"].map(|end| writes_to(&seen, end));
         assert_eq!(written, [3, 2, 2]);
     }

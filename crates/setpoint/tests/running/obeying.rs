@@ -1,4 +1,4 @@
-//! What people decide: to suspend, to let changes through by hand, to observe only.
+//! Decisions of people: to suspend an app, to permit changes manually, to observe only.
 
 use std::fs;
 

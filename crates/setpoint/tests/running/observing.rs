@@ -1,5 +1,5 @@
-//! An app that is only observed on a Kubernetes cluster: what differs is told with its field and
-//! its writer, and nothing is ever written.
+//! An app that is only observed on a Kubernetes cluster: differences are reported with their fields
+//! and writers, and nothing is ever written.
 
 mod envtest {
     use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ mod envtest {
     const OBSERVE: &str = "sync: { mode: observe }";
 
     impl Scene {
-        /// A ConfigMap as `config` declares it, made by `kubectl`.
+        /// Creates a ConfigMap with `kubectl`, in the form that `config` declares.
         fn by_kubectl(&self, name: &str, colour: &str) {
             self.kubectl_apply(&painted(name, colour), &[]);
         }
 
-        /// What stands in the namespace, each in its version.
+        /// Returns the objects in the namespace with their versions.
         fn versions(&self) -> BTreeMap<String, String> {
             let list = self.server.request("GET", &self.path(""), None).succeeded().json();
             let items = list["items"].as_array().expect("it is a list").iter();
@@ -51,7 +51,7 @@ mod envtest {
         record.differences.iter().map(ToString::to_string).collect()
     }
 
-    /// One object as declared, one that is not, and one that is missing.
+    /// Returns a scene with one object as declared, one that differs, and one that is missing.
     async fn observed(name: &str) -> (Scene, Agent) {
         let mut scene = Scene::new(name);
         scene.lab.app_with("shop", OBSERVE);

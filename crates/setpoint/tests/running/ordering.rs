@@ -1,5 +1,5 @@
-//! What comes before what on a cluster: waves of one app, which wait for the health of the earlier
-//! ones.
+//! The order of changes on a cluster: waves of one app, which wait until the earlier ones are
+//! healthy.
 
 mod envtest {
     use serde_json::json;
@@ -8,7 +8,7 @@ mod envtest {
     use super::super::cluster::envtest::{Scene, healed};
     use super::super::lab::{Agent, withholds};
 
-    /// Lets an app declare a Job in a wave, and gives its path.
+    /// Lets an app declare a Job in a wave, and returns its path.
     fn job(scene: &mut Scene, name: &str, wave: i32) -> String {
         let text = format!(
             "apiVersion: batch/v1\nkind: Job\nmetadata: {{ name: {name}, annotations: {{ setpoint.dev/wave: \"{wave}\" }} }}\nspec:\n  \
@@ -26,7 +26,7 @@ mod envtest {
         scene.lab.write(&format!("apps/shop/{name}.yaml"), &text);
     }
 
-    /// There is no controller on this server: what it would say of a Job is said here.
+    /// Writes the status of a Job, because there is no controller on this server.
     fn ends(scene: &Scene, job: &str, succeeded: bool) {
         let time = "2026-01-01T00:00:00Z";
         let condition =
@@ -68,8 +68,8 @@ mod envtest {
         agent.until_converged("shop", &head).await;
         assert_eq!((scene.colour("first").as_deref(), scene.colour("last").as_deref()), (Some("red"), Some("blue")));
 
-        // The next version's migration fails: nothing of what comes after it is begun, and what is
-        // there is held all the same.
+        // The migration of the next version fails: later waves are not begun, and the existing
+        // objects are still managed.
         let failing = job(&mut scene, "migrate-again", -1);
         config(&mut scene, "first", 0, "green");
         scene.lab.commit();

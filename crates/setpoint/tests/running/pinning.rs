@@ -1,5 +1,5 @@
-//! Stores that are pinned: by a tag, which may not move, and by a commit, which stays whatever the
-//! branch does.
+//! Pinned stores: by a tag, which may not move, and by a commit, which stays regardless of the
+//! branch.
 
 use setpoint_api::answer::{AppDetail, AppState};
 use setpoint_core::hold::HoldReason;
@@ -7,7 +7,7 @@ use setpoint_testbed::GitServer;
 
 use super::lab::{Lab, is_at};
 
-/// A Store of the lab's repository.
+/// Returns a Store of the lab's repository.
 fn store(server: &GitServer, pin: &str) -> String {
     let authority = server.authority();
     format!("{{ url: {}, authoritiesFile: {}, {pin} }}", server.url("state.git"), authority.display())
@@ -24,8 +24,7 @@ async fn an_app_of_a_tag_is_held_when_the_tag_moves_and_follows_the_next_tag() {
     let mut agent = lab.start().await;
     agent.until_converged("hello", &first).await;
 
-    // The branch moves on, which is nothing to the tag. Then the tag is moved to what descends from
-    // it.
+    // A new commit on the branch does not affect the tag. Then the tag is moved to a descendant.
     let second = lab.file("hello", "greeting", "Good day\n").commit();
     lab.repository().git(&["tag", "-f", "v1", &second], b"");
     let held = |detail: &AppDetail| detail.summary.state == AppState::Held;

@@ -1,5 +1,5 @@
-//! What is no longer declared: deleted last, late and within a budget, never because something went
-//! missing by accident.
+//! Objects that are no longer declared: deleted last, late and within a budget, and never because
+//! something disappeared by accident.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use setpoint_engine::Settings;
 
 use super::lab::{Agent, Lab, is_at, withholds};
 
-/// A lab whose app `hello` has made these files and no longer declares the last of them.
+/// Returns a lab whose app `hello` has created these files and no longer declares the last of them.
 async fn after_a_removal(settings: Settings) -> (Lab, Agent, String) {
     let mut lab = Lab::new();
     lab.settings = settings;
@@ -75,7 +75,7 @@ async fn deletes_stay_within_the_budget_until_a_person_allows_more() {
     lab.commit();
     agent.hint().await;
     let standing = |lab: &Lab| (0..20).filter(|number| lab.text(&name(*number)).is_some()).count();
-    // A tenth of twenty may go. Looking again later does not make it more.
+    // A tenth of twenty may be deleted. Later observations do not permit more.
     agent.until("two are gone", async |_| (standing(&lab) == 18).then_some(())).await;
     agent.order("many", OrderKind::Sync { allow_prune: 0 }).await;
     let told = async |_: &_| lab.told(&["why", "many"]).contains("--allow-prune").then_some(());
@@ -101,7 +101,7 @@ async fn an_emptied_folder_prunes_nothing_and_why_says_so() {
     agent.until_app("hello", "keeps everything", |detail| withholds(detail, "an empty render never prunes")).await;
     assert!(lab.told(&["why", "hello"]).contains("spec.retire: true"));
 
-    // A folder that is not there at all is an error and no empty app.
+    // A missing directory is an error and not an empty app.
     lab.remove("apps/hello/README.md").commit();
     agent.hint().await;
     agent.until_app("hello", "refuses the version", |detail| detail.refused.is_some()).await;
@@ -191,7 +191,7 @@ async fn a_resource_that_moves_to_another_app_is_handed_over_and_never_absent() 
     agent.stop().await;
 }
 
-/// Names that go from a folder.
+/// A watch for names that disappear from a directory.
 struct Watch(rustix::fd::OwnedFd);
 
 impl Watch {
@@ -202,7 +202,7 @@ impl Watch {
         Self(events)
     }
 
-    /// Those that were gone at some time since.
+    /// Returns the names that have disappeared at any time since.
     fn gone(self) -> BTreeSet<String> {
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.0, &mut space);

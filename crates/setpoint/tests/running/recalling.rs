@@ -1,5 +1,5 @@
-//! Renders that are remembered: a version that comes back costs none, whoever runs by then; and
-//! nothing is deleted because of what is remembered.
+//! Cached renders: a version that comes back costs no render, even in another process, and nothing
+//! is deleted because of the cache.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,15 +11,15 @@ use setpoint_core::digest::Digest;
 
 use super::lab::{Agent, Lab, withholds};
 
-/// The files of remembered renders in which this is said.
+/// Returns the files of cached renders that contain this text.
 fn entries(lab: &Lab, text: &str) -> Vec<PathBuf> {
     let folder = DataFolder::open(&lab.data()).expect("it is ours").renders();
     let files = fs::read_dir(folder).expect("it is there").map(|file| file.expect("it can be listed").path());
     files.filter(|file| fs::read_to_string(file).expect("entries are text").contains(text)).collect()
 }
 
-/// Has the remembered render in which this is said claim other objects, as if it had been written
-/// like that by the agent itself.
+/// Changes the objects in the cached render that contains this text, with a valid seal, as if the
+/// agent itself had written it.
 fn plant(lab: &Lab, text: &str, keep: impl Fn(&Value) -> bool) {
     let found = entries(lab, text);
     let [file] = &found[..] else { panic!("one render says {text}: {found:?}") };
@@ -36,7 +36,7 @@ fn plant(lab: &Lab, text: &str, keep: impl Fn(&Value) -> bool) {
     fs::write(file, [seal, header, objects].join(&b'\n')).expect("it is ours");
 }
 
-/// A lab whose app declared two files with a greeting, then with another one.
+/// Returns a lab whose app declared two files with a greeting, then with another one.
 async fn after_two_versions() -> Lab {
     let mut lab = Lab::new();
     lab.app("hello").file("hello", "greeting", "Hello\n").file("hello", "colours", "red\n");

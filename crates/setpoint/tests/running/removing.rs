@@ -1,5 +1,5 @@
-//! A data folder or a ledger that vanishes: under a running agent, between two runs, and while two
-//! agents begin at once. No anchor is configured in any of these.
+//! A data directory or a ledger that is removed: under a running agent, between two runs, and while
+//! two agents start at once. None of these tests has an anchor.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use setpoint_ledger_sql::{DirectoryLock, remembered_in};
 use super::lab::{Agent, Lab};
 use crate::setpoint::{command, read};
 
-/// A lab whose agent has held one file, then ended.
+/// Returns a lab whose agent has managed one file, then ended.
 async fn held() -> Lab {
     let mut lab = Lab::new();
     lab.app("hello").file("hello", "greeting", "Hello\n");
@@ -34,7 +34,7 @@ async fn until_said(agent: &mut Agent, part: &str) {
 
 fn remove_ledger(data: &Path) {
     for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
-        // Only the first is always there.
+        // Only the first always exists.
         let _ = fs::remove_file(data.join(name));
     }
 }
@@ -60,7 +60,7 @@ async fn an_agent_whose_place_another_one_has_taken_leaves_it_alone_and_ends() {
     second.until("the second one holds", async |agent| agent.overview().await.ledger.holding.then_some(())).await;
     let identity = fs::read(lab.data().join("installation.json")).expect("it is installed");
     assert_ne!(identity, fs::read(moved.join("installation.json")).expect("it was moved"));
-    // What the first one does next, be it only to renew its lease.
+    // The next action of the first agent must fail, even if it only renews its lease.
     let why = first.end().await;
     assert!(why.contains("was removed or replaced"), "{why}");
     assert_eq!(fs::read(lab.data().join("installation.json")).expect("it is there"), identity);
@@ -80,7 +80,7 @@ fn an_agent_whose_data_folder_is_removed_exits_with_an_error() {
     assert!(ended.complaints.contains("was removed or replaced"), "{ended:?}");
 }
 
-/// An agent in a process of its own, and what it says first.
+/// Starts an agent in a process of its own. Returns its first line of output.
 fn started(lab: &Lab) -> (Child, String) {
     let (config, data) = (lab.bootstrap().display().to_string(), lab.data().display().to_string());
     let mut command = command(&["run", "--config", &config, "--data", &data]);
@@ -123,7 +123,7 @@ fn of_two_first_starts_at_once_one_installs_itself() {
         child.wait().expect("it is ours");
     }
     assert_eq!(holding, 1);
-    // The key that signs is the one on disk: what was begun goes on.
+    // The signing key is the one on disk: the installation continues.
     let (mut child, line) = started(&lab);
     assert!(line.starts_with("holding"), "{line}");
     child.kill().and_then(|()| child.wait()).expect("it is ours");
@@ -143,7 +143,7 @@ async fn a_ledger_that_vanished_is_told_without_an_anchor_and_recovered() {
     assert_eq!(gap.code, Some(4), "{gap:?}");
     assert!(gap.output.contains("newest.checkpoint") && gap.output.contains("setpoint recover"), "{gap:?}");
 
-    // Even what was remembered is gone: that there was a ledger is known by the identity.
+    // The remembered checkpoint is removed too: the identity still shows that there was a ledger.
     let kept = fs::read(remembered_in(&lab.data())).expect("it is there");
     remove_ledger(&lab.data());
     fs::remove_file(remembered_in(&lab.data())).expect("it is ours");

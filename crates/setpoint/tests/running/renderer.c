@@ -1,5 +1,5 @@
-/* A program that pretends to be kustomize: it writes what the file `answer` of the folder holds that it is told to build. A first line of
- * `#endless` makes it go on for ever, and one of `#mistake` makes it fail with what follows. */
+/* A program that pretends to be kustomize: it writes the content of the file `answer` in the directory that it is to build. If the first
+ * line is `#endless`, it runs for ever; if it is `#mistake`, it fails with the lines that follow. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-//! What cannot be changed, on a Kubernetes cluster: it is made anew where its app allows it and the
-//! server would take the new one, and stays everywhere else.
+//! Changes of immutable fields on a Kubernetes cluster: the object is recreated if its app permits
+//! that and the server would accept the new one, and stays in all other cases.
 
 mod envtest {
     use super::super::cluster::envtest::Scene;
     use super::super::lab::{Agent, withholds};
 
-    /// Lets the app declare a Deployment whose pods are found by a label, which cannot be changed.
+    /// Lets the app declare a Deployment with a label selector, which is immutable.
     fn deployment(scene: &mut Scene, label: &str) {
         let text = format!(
             "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{ name: web }}\nspec:\n  replicas: 0\n  \
@@ -15,7 +15,7 @@ mod envtest {
         scene.lab.write("apps/shop/web.yaml", &text);
     }
 
-    /// The UID of the Deployment that stands there, and the label it finds its pods by.
+    /// Returns the UID of the existing Deployment, and the label of its selector.
     fn standing(scene: &Scene) -> Option<(String, String)> {
         let path = format!("/apis/apps/v1/namespaces/{}/deployments/web", scene.namespace);
         let answer = scene.server.request("GET", &path, None);
@@ -27,7 +27,7 @@ mod envtest {
         Some((text(&object["metadata"]["uid"]), text(&object["spec"]["selector"]["matchLabels"]["app"])))
     }
 
-    /// A ConfigMap that says of itself that it cannot be changed.
+    /// Declares a ConfigMap that is marked as immutable.
     fn frozen(scene: &mut Scene, colour: &str) -> String {
         let text = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: frozen }}\nimmutable: true\ndata: {{ colour: {colour} }}\n"
@@ -58,7 +58,7 @@ mod envtest {
         agent.stop().await;
     }
 
-    /// Somebody keeps an object from going, or lets it go.
+    /// Sets or removes a finalizer that prevents the deletion of an object.
     fn keep(scene: &Scene, kept: bool) {
         let finalizers = if kept { r#"["example.com/keep"]"# } else { "null" };
         let body = format!(r#"{{"metadata":{{"finalizers":{finalizers}}}}}"#);

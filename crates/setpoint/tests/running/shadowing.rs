@@ -1,5 +1,5 @@
-//! Apps whose versions another program renders, too: what it does otherwise is told, and nothing
-//! else comes of it.
+//! Apps whose versions another program renders too: differences are reported, and have no other
+//! effect.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn shadow(digest: &str, versions: u32) -> String {
     format!("kustomize: {{ shadow: {{ digest: '{digest}', versions: {versions} }} }}")
 }
 
-/// What we render for an app of [`kustomized`].
+/// Returns Setpoint's own output for an app of [`kustomized`].
 fn ours(app: &str, content: &str) -> String {
     format!(
         "apiVersion: host.setpoint.dev/v1\nkind: File\nmetadata:\n  name: {app}\nspec:\n  content: |\n    {content}  path: /{app}\n"
@@ -190,7 +190,7 @@ async fn a_version_that_a_newer_one_overtakes_is_passed_over_and_told() {
     let first = lab.commit();
     let mut agent = lab.start().await;
     agent.until_converged("hello", &first).await;
-    // The other program is still at the first.
+    // The other program is still rendering the first version.
     let mut versions = Vec::new();
     for content in ["two\n", "three\n"] {
         kustomized(&mut lab, "hello", content, &ours("hello", content));
@@ -254,7 +254,7 @@ async fn damaged_counts_are_begun_anew_which_is_said_and_nothing_stays_of_a_shad
     until_compared(&mut agent, "hello", 1).await;
     assert!(says(&agent, "counting starts over: its file is damaged"), "{:?}", agent.said());
 
-    // Without a shadow nothing of it stays.
+    // Without a shadow, its state is removed.
     let second = lab.app("hello").commit();
     agent.hint().await;
     agent.until_app("hello", "has no shadow", |detail| detail.shadow.is_none()).await;

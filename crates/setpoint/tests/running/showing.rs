@@ -1,5 +1,5 @@
-//! What people are shown of a real cluster: the tree of an app, its logs, why it is not healthy,
-//! what was asked of the server. And the rules by which users say what healthy means.
+//! The views of a real cluster for people: the tree of an app, its logs, the reasons why it is not
+//! healthy, and the requests to the server. Also the rules by which users define health.
 
 use setpoint_core::live::Health;
 
@@ -13,7 +13,8 @@ async fn the_tree_of_an_app_on_a_host_is_what_it_declares_and_owns() {
         .file("hello", "farewell", "Bye\n");
     let head = lab.commit();
     let mut agent = lab.start().await;
-    // That a version is accepted shows a moment before it is recorded; what it declares then.
+    // The acceptance of a version is visible a moment before it is recorded; its resources are
+    // visible only then.
     agent.until_app("hello", "waits for a person", |detail| withholds(detail, "setpoint sync")).await;
     let tree = agent.client().tree(super::lab::app("hello")).await.expect("it answers");
     assert_eq!(tree.objects.iter().map(|object| object.present).collect::<Vec<_>>(), [false, false], "{tree:#?}");
@@ -54,8 +55,8 @@ spec:
     spec: { containers: [{ name: web, image: \"shop:1\" }] }
 ";
 
-    /// A scene whose app has a Deployment and a ConfigMap, with an agent that has made them. No
-    /// controller is running: what they would make of it, and say of it, is for the test to write.
+    /// Returns a scene whose app has a Deployment and a ConfigMap, with an agent that has created
+    /// them. No controller is running: the test creates the child objects and writes their status.
     async fn with_a_deployment(name: &str) -> (Scene, Agent) {
         let mut scene = Scene::new(name);
         scene.lab.app("shop");
@@ -80,7 +81,7 @@ spec:
             format!("{group}/namespaces/{}/{resource}", self.namespace)
         }
 
-        /// Lets a controller make something of an object.
+        /// Creates a child of an object, as a controller does.
         fn child(&self, resource: &str, owner: &Value, mut object: Value) -> Value {
             let text = |field: &str| owner[field].as_str().expect("the server says so").to_owned();
             object["metadata"]["ownerReferences"] = json!([{
@@ -102,7 +103,7 @@ spec:
             self.child("replicasets", &deployment, set)
         }
 
-        /// A pod of the ReplicaSet, on a node if there is one.
+        /// Creates a pod of the ReplicaSet, on a node if one is given.
         fn pod(&self, set: &Value, name: &str, node: Option<&str>) {
             let containers = json!([{"name": "web", "image": "shop:1"}, {"name": "side", "image": "proxy:1"}]);
             let spec = json!({"containers": containers, "nodeName": node});
@@ -110,7 +111,7 @@ spec:
             self.child("pods", set, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}));
         }
 
-        /// Says something in the name of an object's controller.
+        /// Writes the status of an object in the place of its controller.
         pub(in super::super) fn report(&self, path: &str, status: &Value) {
             let body = json!({"status": status}).to_string();
             let content = ("application/merge-patch+json", body.as_bytes());
@@ -261,7 +262,7 @@ spec:
         });
         follow.await.expect("it is followed");
         assert_eq!(heard, ["two", "three"]);
-        // Whoever hangs up takes the stream from the node with them.
+        // A client that disconnects also ends the stream from the node.
         kubelet.until_followed_by(0).await;
         agent.stop().await;
     }
@@ -283,7 +284,7 @@ spec:
         let (mut heard, mut sources, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         let follow = agent.client().logs(&question, |part| {
             match part {
-                // Nothing is there at first; then a pod whose container has not started.
+                // At first there is no pod; then one whose container has not started.
                 LogPart::Note { text } if text.contains("there is no pod yet") => {
                     scene.pod(&set, "front-77b0-a", Some(kubelet.node()));
                     notes.push(text);
@@ -299,7 +300,7 @@ spec:
                             kubelet.log("front-77b0-b", "web", "second");
                             scene.pod(&set, "front-77b0-b", Some(kubelet.node()));
                         }
-                        // One that was restarted is read from its beginning.
+                        // The log of a restarted container is read from its beginning.
                         "second" => {
                             kubelet.restart("front-77b0-a", "web");
                             kubelet.log("front-77b0-a", "web", "again");
@@ -393,8 +394,8 @@ spec:
         agent.stop().await;
     }
 
-    /// A scene with a kind that says in its own way how well it is, and an app that declares one of
-    /// them.
+    /// Returns a scene with a custom kind that reports health in its own way, and an app that
+    /// declares an object of it.
     fn with_a_kind_of_its_own(name: &str) -> Scene {
         let mut scene = Scene::new(name);
         let group = format!("{}.example.com", scene.namespace);
@@ -416,7 +417,7 @@ spec:
         scene
     }
 
-    /// Declares what healthy means for it.
+    /// Declares the rule of health for it.
     fn judge(lab: &mut Lab, server: &ApiServer, namespace: &str, rule: &str) {
         let target = format!(
             "\n  kind: kubernetes\n  kubeconfig: {}\n  namespace: {namespace}\n  health:\n    - kind: {namespace}.example.com/Widget\n      {rule}",
@@ -442,7 +443,7 @@ spec:
         scene.judge("healthy: self.status.mood == 'good'");
         let head = scene.lab.commit();
         let mut agent = scene.lab.start().await;
-        // Without a status the rule cannot be evaluated, and that is not healthy.
+        // Without a status, the rule cannot be evaluated, and that is not healthy.
         let unknown = |detail: &AppDetail| {
             detail.unhealthy.iter().any(|it| it.health == Health::Unknown && it.reason.contains("cannot be evaluated"))
         };

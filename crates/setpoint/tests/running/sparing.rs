@@ -1,4 +1,4 @@
-//! What a commit costs: one render for the app it touches, none for the others.
+//! The cost of a commit: one render for each app it affects, none for the others.
 
 use super::lab::{Lab, file_document};
 
@@ -23,7 +23,7 @@ async fn a_commit_that_touches_one_of_many_apps_renders_one() {
     assert_eq!(agent.renders(), before + 1);
     assert_eq!(lab.text(&name(7)).as_deref(), Some("y\n"));
 
-    // A commit elsewhere in the repository costs nothing at all.
+    // A commit elsewhere in the repository costs no render at all.
     let third = lab.write("docs/README.md", "words\n").commit();
     agent.hint().await;
     agent.until("the commit was seen", async |agent| agent.has_seen(&third).await.then_some(())).await;
@@ -32,7 +32,7 @@ async fn a_commit_that_touches_one_of_many_apps_renders_one() {
     agent.stop().await;
 }
 
-/// A file of its own for each overlay of one base.
+/// Returns an overlay with a file of its own, on a shared base.
 fn overlay(number: u32) -> String {
     format!(
         "resources: [../../base]\npatches:\n- target: {{ kind: File }}\n  patch: '[{{\"op\": \"replace\", \"path\": \"/spec/path\", \"value\": \"/{}\"}}]'\n",

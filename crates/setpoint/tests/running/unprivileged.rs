@@ -1,4 +1,5 @@
-//! The same once more, by an agent without rights: rights are of processes, so in another one.
+//! Runs all of these tests once more as an agent without root. Permissions belong to a process, so
+//! this needs another process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,17 +14,17 @@ const NOBODY: u32 = 65_534;
 #[expect(clippy::disallowed_methods, reason = "another user needs another process")]
 fn all_of_it_holds_for_an_agent_without_rights() {
     if !rustix::process::geteuid().is_root() {
-        return; // This is that run, or all of it was.
+        return; // This process is that run, or all tests already ran without root.
     }
-    // The folder the binaries are in may be closed to others.
+    // The directory of the binaries may be closed to other users.
     let folder = tempfile::tempdir().expect("a folder for the test");
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).expect("it is ours");
     let suite = folder.path().join("suite");
     copy_program(&std::env::current_exe().expect("it runs"), &suite);
     copy_program(Path::new(env!("CARGO_BIN_EXE_setpoint")), &folder.path().join("setpoint"));
     let mut suite = std::process::Command::new(&suite);
-    // What an agent may do on a cluster does not depend on its rights here, and the tools of those
-    // tests are not everybody's.
+    // The permissions on a cluster do not depend on the user here, and other users may not have
+    // access to the tools of those tests.
     suite.args(["running::", "--skip", "envtest::", "--test-threads", "2"]);
     suite.env("TMPDIR", folder.path()).env("SETPOINT_KILLS", "10");
     let output = suite.uid(NOBODY).gid(NOBODY).output().expect("it starts");

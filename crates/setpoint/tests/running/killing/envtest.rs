@@ -1,4 +1,4 @@
-//! Objects of a Kubernetes cluster are changed meanwhile, on a real API server.
+//! An agent is killed while it changes objects of a Kubernetes cluster, on a real API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::super::lab::Lab;
 use super::guests::Guests;
 use super::{APP, Dice, Moment, Scene, THINGS, World, kills};
 
-/// An agent that has nothing left to do writes nothing for this long.
+/// An idle agent writes nothing for this long.
 pub(super) const QUIET: Duration = Duration::from_millis(1_500);
 
-/// By this, among others, an object is known for one that we have written.
+/// A label of objects that Setpoint has written, among other marks.
 const LABEL: &str = "setpoint.dev/installation";
 
 #[test]
@@ -29,8 +29,8 @@ fn an_agent_killed_while_it_changes_a_cluster_leaves_no_orphan_no_duplicate_and_
     // settings.
     lab.install_a_while_ago();
     let mut scene = Scene::new(lab, Cluster { server, proxy, namespace, guests: Guests::default() });
-    // What may still be made is waited for, so objects are made under few kills and changed under
-    // many.
+    // The agent waits for creates that may still land, so objects are created under few kills and
+    // changed under many.
     let (creating, hosting) = (kills() / 10, kills() * 3 / 10);
     scene.kill(creating.max(1));
     scene.ends_well();
@@ -44,7 +44,7 @@ pub(super) struct Cluster {
     pub(super) server: &'static ApiServer,
     pub(super) proxy: Proxy,
     pub(super) namespace: String,
-    /// What others made.
+    /// The objects of others.
     pub(super) guests: Guests,
 }
 
@@ -61,7 +61,7 @@ impl Cluster {
         KINDS.into_iter().flat_map(of).collect()
     }
 
-    /// That of each thing, 0 for one that is not there.
+    /// Returns the generation of each thing, 0 for a missing one.
     fn generation_of_each(&self) -> impl Iterator<Item = u64> {
         let generation = |object: &Value| {
             let metadata = &object["metadata"];
@@ -76,8 +76,7 @@ impl Cluster {
         (0..THINGS).map(move |number| found.get(&name(number)).copied().unwrap_or(0))
     }
 
-    /// Names and UIDs of what bears our label: everything that we have ever written and that is
-    /// there.
+    /// Returns the names and UIDs of all existing objects with the label of Setpoint.
     fn written(&self) -> BTreeMap<String, String> {
         let objects = self.objects();
         let ours = objects.iter().filter(|object| object["metadata"]["labels"][LABEL].is_string());
@@ -85,7 +84,7 @@ impl Cluster {
     }
 }
 
-/// Things and guests are of these kinds in turn.
+/// The kinds of things and guests, in turn.
 const KINDS: [&str; 2] = ["ConfigMap", "Secret"];
 
 pub(super) fn kind_of(number: u64) -> &'static str {
@@ -108,9 +107,8 @@ impl World for Cluster {
         self.generation_of_each().collect()
     }
 
-    /// Some write reaches the server: mostly one of the change, of those that are still to come,
-    /// else one that ends what a former agent had under way. Its intent is recorded before it
-    /// leaves.
+    /// Waits until a write reaches the server: mostly one of the remaining changes, else one that
+    /// ends an effect of an earlier agent. Its intent is recorded before it is sent.
     fn await_moment(&mut self, _: &Lab, generation: u64, dice: &mut Dice, start: &mut dyn FnMut()) {
         self.proxy.take_seen();
         let left = self.generation_of_each().filter(|found| *found != generation).count() as u64;
@@ -121,7 +119,7 @@ impl World for Cluster {
         self.proxy.await_seen(is_meant, writes, QUIET);
     }
 
-    /// Only with intents open.
+    /// Counts only kills with open intents.
     fn counts(&self, moment: Moment) -> bool {
         moment.is_open()
     }

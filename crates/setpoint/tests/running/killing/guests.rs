@@ -1,5 +1,5 @@
-//! Guests: objects that others made. With each version some are taken over, and others that were
-//! are deleted again; the agent is killed meanwhile.
+//! Guests: objects of others. With each version, some are adopted and earlier ones are deleted, and
+//! the agent is killed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,17 @@ use setpoint_testbed::kube::Seen;
 use super::envtest::{Cluster, QUIET, kind_of, text_of};
 use super::{APP, Scene, spawn};
 
-/// So many come with each version.
+/// The number of guests that come with each version.
 const COME: u64 = 4;
-/// They stay for so many versions.
+/// The number of versions for which they stay.
 const STAY: u64 = 2;
-/// A tool whose hold on what is declared ends when the object is adopted.
+/// A tool whose ownership of declared fields ends when the object is adopted.
 const TOOL: &str = "kubectl";
-/// Longer than an agent takes to accept a version, in runs of the command that asks it.
+/// The number of times that the command is run to wait for an accepted version: longer than an
+/// agent takes to accept one.
 const MOST_LOOKS: u32 = 2_000;
 
-/// What others made, and which of it is declared.
+/// The objects of others, and the names of the declared ones.
 #[derive(Debug, Default)]
 pub(super) struct Guests {
     /// By name, in the order in which they came.
@@ -40,12 +41,13 @@ impl Guests {
         self.declared.iter().cloned()
     }
 
-    /// What a person allows to be deleted: all that were declared once.
+    /// Returns the number of deletes that a person permits: all that were declared once.
     pub(super) fn undeclared(&self) -> u32 {
         (self.uids.len() - self.declared.len()) as u32
     }
 
-    /// Each that is there is the object that was made, and its tool has let go of what is ours.
+    /// Checks that each existing guest is the original object, and that its tool has released the
+    /// declared fields.
     pub(super) fn are_well(&self, objects: &[Value]) {
         for guest in objects.iter().filter(|object| text_of(object, "name").starts_with("guest-")) {
             let (name, uid) = (text_of(guest, "name"), text_of(guest, "uid"));
@@ -57,7 +59,7 @@ impl Guests {
     }
 }
 
-/// What is done about guests, in this order.
+/// The steps for guests, in this order.
 #[derive(Clone, Copy)]
 enum Step {
     TakingOver,
@@ -78,7 +80,7 @@ impl Step {
 }
 
 impl Scene<Cluster> {
-    /// Kills the agent until it was killed so often with intents open about guests.
+    /// Kills the agent until this many kills have left intents of guests open.
     #[expect(clippy::print_stdout, reason = "`cargo xtask kill` shows it")]
     pub(super) fn kill_the_host(&mut self, wanted: u64) {
         let (mut kills, mut tries, mut found) = (0, 0, BTreeMap::<&str, u64>::new());
@@ -100,7 +102,7 @@ impl Scene<Cluster> {
         }
     }
 
-    /// A version in which new guests are declared, and old ones are not any more.
+    /// Declares a version with new guests and without old ones.
     fn exchange_guests(&mut self) {
         let next = self.world.guests.uids.len() as u64;
         for number in next..next + COME {
@@ -119,8 +121,8 @@ impl Scene<Cluster> {
         self.head = self.lab.commit();
     }
 
-    /// Lets the agent follow the version with a person's leave, and kills it at some write. Answers
-    /// the intents that this left open.
+    /// Lets the agent follow the version with a person's permission, and kills it at some write.
+    /// Returns the intents that were left open.
     fn host_and_kill(&mut self) -> Vec<Intent> {
         self.world.proxy.take_seen();
         let mut child = spawn(&self.lab);
@@ -133,7 +135,8 @@ impl Scene<Cluster> {
         self.lab.facts().expect("it is installed").intents.into_values().collect()
     }
 
-    /// What others made is deleted with a person's leave only, and that is for one version.
+    /// Permits deletes. Objects of others are deleted only with a person's permission, which is for
+    /// one version.
     fn allow_deletes(&self) {
         let accepted = |_: &u32| self.lab.command(&["get", APP]).output.contains(&self.head[..12]);
         assert!((0..MOST_LOOKS).any(|look| accepted(&look)), "the agent accepts no version");

@@ -1,4 +1,4 @@
-//! Case 79: files of this machine are changed meanwhile.
+//! Case 79: an agent is killed while it changes files of this machine.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, Permissions};
@@ -16,7 +16,7 @@ use setpoint_core::facts::Facts;
 use super::super::lab::Lab;
 use super::{APP, Dice, Scene, THINGS, World, kills};
 
-/// An agent that has nothing left to do is quiet for this long.
+/// An idle agent is quiet for this long.
 const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 400_000_000 };
 
 #[test]
@@ -40,7 +40,7 @@ fn files_touched_between_a_kill_and_the_restart_are_healed_without_a_person() {
     }
 }
 
-/// Does to every file what people and programs do at any time.
+/// Changes every file in ways that people and programs do at any time.
 fn touch_all(lab: &Lab) {
     for number in 0..THINGS {
         let place = lab.at(&name(number));
@@ -55,7 +55,7 @@ fn touch_all(lab: &Lab) {
 }
 
 struct Machine {
-    /// How many events a change takes, as far as it is known.
+    /// The number of events of a change, as far as it is known.
     lengths: BTreeMap<Place, u64>,
 }
 
@@ -76,7 +76,7 @@ impl World for Machine {
         (0..THINGS).map(generation).collect()
     }
 
-    /// Some event of the change: mostly one of the machine's files, else of the ledger.
+    /// Waits for an event of the change: mostly one of the machine's files, else of the ledger.
     fn await_moment(&mut self, lab: &Lab, _: u64, dice: &mut Dice, start: &mut dyn FnMut()) {
         let place = if dice.roll(4) == 0 { Place::Ledger } else { Place::Machine };
         let mut left = dice.roll(self.lengths[&place]) + 1;
@@ -85,7 +85,7 @@ impl World for Machine {
         let mut counted: BTreeMap<Place, u64> = BTreeMap::new();
         while left > 0 {
             let Some(event) = watch.next() else {
-                // It was over before: now it is known how long it takes.
+                // The change ended earlier, so its number of events is now known.
                 self.lengths.extend(counted);
                 break;
             };
@@ -120,16 +120,16 @@ fn head_of(text: &str) -> (u64, u64) {
         .unwrap_or((u64::MAX, 0))
 }
 
-/// Where something happens.
+/// The location of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
-    /// In the folder that is held.
+    /// In the managed directory.
     Machine,
-    /// In the data folder.
+    /// In the data directory.
     Ledger,
 }
 
-/// Something that happened to a file.
+/// An event of a file.
 struct Event {
     place: Place,
     name: String,
@@ -137,14 +137,14 @@ struct Event {
 }
 
 impl Event {
-    /// A declared name is given to files that are whole, and to nothing else.
+    /// Checks that only complete files get a declared name.
     fn check(&self) {
         let declared = self.place == Place::Machine && self.name.starts_with("file-");
         assert!(!declared || self.flags == ReadFlags::MOVED_TO, "{} was {:?}", self.name, self.flags);
     }
 }
 
-/// Sees what happens to the machine and the ledger, one event after the other.
+/// Watches the machine and the ledger, one event after the other.
 struct Watch {
     events: OwnedFd,
     machine: i32,
@@ -161,7 +161,7 @@ impl Watch {
         Self { events, machine, waiting: VecDeque::new() }
     }
 
-    /// The next event; `None` once nothing happens any more.
+    /// Returns the next event; `None` once there are no more.
     fn next(&mut self) -> Option<Event> {
         if self.waiting.is_empty() {
             poll(&mut [PollFd::new(&self.events, PollFlags::IN)], Some(&QUIET)).expect("it can be waited for");

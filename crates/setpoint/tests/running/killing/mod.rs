@@ -1,11 +1,9 @@
-//! An agent is killed again and again in the middle of a change. Nothing is lost, nothing is half
-//! done, nothing is left over.
+//! An agent is killed again and again in the middle of a change. Nothing may be lost, partially
+//! done or left over.
 //!
-//! | Module | What is changed meanwhile |
-//! | --- | --- |
-//! | [`machine`] | files of this machine |
-//! | [`envtest`] | objects of a Kubernetes cluster |
-//! | [`guests`] | those of them that others made, which are taken over and deleted |
+//! - [`machine`]: while it changes files of this machine.
+//! - [`envtest`]: while it changes objects of a Kubernetes cluster.
+//! - [`guests`]: while it adopts and deletes objects of others.
 
 mod envtest;
 mod guests;
@@ -26,41 +24,41 @@ use crate::setpoint::command;
 
 /// The app whose agent is killed.
 const APP: &str = "many";
-/// It declares so many things that changing them takes longer than a signal.
+/// The number of things it declares: changing them takes longer than a signal.
 const THINGS: u64 = 100;
 
-/// What an agent changes while it is killed.
+/// The system that an agent changes while it is killed.
 trait World {
     /// Declares everything as of this generation.
     fn declare(&self, lab: &mut Lab, generation: u64);
 
-    /// The generation of each thing, 0 for one that is not there; nothing is torn.
+    /// Returns the generations of all things, 0 for a missing one. Checks that none is torn.
     fn generations(&self, lab: &Lab) -> BTreeSet<u64>;
 
     /// Starts the agent, and waits for some moment of the change to this generation that follows.
     fn await_moment(&mut self, lab: &Lab, generation: u64, dice: &mut Dice, start: &mut dyn FnMut());
 
-    /// Whether a kill counts that found this.
+    /// Reports whether a kill at this moment counts.
     fn counts(&self, _: Moment) -> bool {
         true
     }
 
-    /// How many deletes a person allows at the end.
+    /// Returns the number of deletes that a person permits at the end.
     fn leave(&self) -> u32 {
         0
     }
 
-    /// Nothing is there beside what is declared.
+    /// Checks that only declared objects exist.
     fn nothing_is_left_over(&self, lab: &Lab, facts: &Facts);
 }
 
-/// How often the agent is killed: as CI wants it, or as `cargo xtask kill` says.
+/// Returns the number of kills: the default for CI, or the number given by `cargo xtask kill`.
 #[expect(clippy::disallowed_methods, reason = "the one door through which `cargo xtask kill` says how often")]
 fn kills() -> u64 {
     std::env::var("SETPOINT_KILLS").map_or(200, |runs| runs.parse().expect("`cargo xtask kill` gives a number"))
 }
 
-/// What a kill found under way.
+/// The state of the change at a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
     Planned,
@@ -88,11 +86,11 @@ impl fmt::Display for Moment {
     }
 }
 
-/// An agent's surroundings, and what is known of it from the outside.
+/// An agent's environment, and the facts known of it from the outside.
 struct Scene<W> {
     lab: Lab,
     world: W,
-    /// Counts the versions, and stands in everything that is declared.
+    /// Counts the versions, and is part of all declared content.
     generation: u64,
     head: String,
     dice: Dice,
@@ -109,15 +107,14 @@ impl<W: World> Scene<W> {
         scene
     }
 
-    /// A new version changes everything.
+    /// Declares a new version that changes everything.
     fn declare_the_next(&mut self) {
         self.generation += 1;
         self.world.declare(&mut self.lab, self.generation);
         self.head = self.lab.commit();
     }
 
-    /// Kills the agent until it was killed so often in the middle of a change, at moments that
-    /// count.
+    /// Kills the agent until this many kills came in the middle of a change, at moments that count.
     #[expect(clippy::print_stdout, reason = "`cargo xtask kill` shows it")]
     fn kill(&mut self, wanted: u64) {
         self.seen.clear();
@@ -158,7 +155,7 @@ impl<W: World> Scene<W> {
         panic!("no kill leaves an intent open");
     }
 
-    /// The agent comes to what is declared by itself.
+    /// Checks that the agent converges on its own.
     fn heals(&self) {
         let runtime = Runtime::new().expect("a runtime");
         runtime.block_on(async {
@@ -191,7 +188,7 @@ impl<W: World> Scene<W> {
         generations
     }
 
-    /// What the kill found under way; `None` if the change had not begun or was over.
+    /// Returns the state of the change at the kill; `None` if it had not begun or was over.
     fn moment(&self) -> Option<Moment> {
         let facts = self.lab.facts()?;
         let generations = self.generations();
@@ -211,8 +208,8 @@ impl<W: World> Scene<W> {
         self.generations() == [self.generation].into() && self.lab.facts().is_some_and(|facts| facts.intents.is_empty())
     }
 
-    /// Left alone, or with a person's leave where deletes need one, the agent comes to what is
-    /// declared, and its ledger is sound.
+    /// Checks that the agent converges on its own, or with a person's permission where deletes need
+    /// one, and that its ledger is sound.
     fn ends_well(&mut self) {
         self.declare_the_next();
         let runtime = Runtime::new().expect("a runtime");
@@ -260,7 +257,7 @@ impl Dice {
         Self(u64::from_le_bytes(seed) | 1)
     }
 
-    /// A number below `sides`.
+    /// Returns a number below `sides`.
     fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
