@@ -39,8 +39,8 @@ pub struct HostOptions {
     pub digest_key: DigestKey,
     pub secrets: Option<Arc<dyn Secrets>>,
     /// Trusts `stat`, as git does: a file whose inode, size, mode, owner and times are unchanged is
-    /// assumed to have the same content. Observing is several times faster, but a program that can
-    /// forge a file's change time (such as a restored block device) goes unnoticed.
+    /// assumed to have the same content. Observing is several times faster, but a change that keeps
+    /// the file's change time (such as restoring the block device) goes unnoticed.
     pub trust_stat: bool,
     /// Allows commands. They are not confined to `root`, so a target with a root refuses them by
     /// default.
