@@ -148,7 +148,7 @@ fn a_build_has_no_flags_but_kustomizes_and_those_of_all_commands_and_one_folder(
     assert!(stray.complaints.contains("unexpected argument '--form'"), "{}", stray.complaints);
     let two = run_in(tree.path(), &["kustomize", "build", "prod", "base"]);
     assert_eq!((two.code, two.output.as_str()), (Some(1), ""));
-    assert!(two.complaints.contains("one folder is built at a time"), "{}", two.complaints);
+    assert!(two.complaints.contains("only one directory can be built at a time"), "{}", two.complaints);
     let before = run_in(tree.path(), &["--output", "json", "kustomize", "build", "prod"]);
     assert_eq!((before.code, before.output.as_str()), (Some(0), BUILT), "of a build there is one form");
 }
@@ -193,7 +193,7 @@ fn a_url_in_the_place_of_a_folder_is_refused_with_what_to_do() {
     fs::rename(tree.path().join("base"), tree.path().join("github.com/org/base")).unwrap();
     let run = run_in(tree.path(), &["kustomize", "build", "github.com/org/repo"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.complaints.contains("for the folder here write `./github.com/org/repo`"), "{}", run.complaints);
+    assert!(run.complaints.contains("for the local directory, write `./github.com/org/repo`"), "{}", run.complaints);
     assert_eq!(run_in(tree.path(), &["kustomize", "build", "./github.com/org/repo"]).output, BUILT);
 }
 
@@ -406,14 +406,15 @@ mod envtest {
         let arguments = ["kustomize", "compare", "prod", "--with", &with, "--output", "json"];
         let run = run_in(tree.path(), &arguments);
         assert_eq!((run.code, run.output.as_str()), (Some(1), ""), "nobody said what the other program may read");
-        assert!(run.complaints.contains("is in no Git repository: say with `--root DIR`"), "{}", run.complaints);
+        assert!(run.complaints.contains("is not in a Git repository"), "{}", run.complaints);
         let run = run_in(tree.path(), &[&arguments[..], &["--root", "prod"]].concat());
         assert_eq!(run.code, Some(2), "{}", run.output);
         let told: serde_json::Value = serde_json::from_str(&run.output).unwrap();
         assert_eq!(told["folders"][0]["verdict"], "different");
         let line = told["folders"][0]["told"][0].as_str().unwrap();
         assert!(
-            line.starts_with("the other program refuses it, and we do not: ") && line.contains("(it could read "),
+            line.starts_with("the other program refuses it, and we do not: ")
+                && line.contains("(it was permitted to read "),
             "{line}"
         );
         let run = run_in(tree.path(), &[&arguments[..], &["--root", "."]].concat());

@@ -103,7 +103,7 @@ fn a_folder_without_keys_or_with_half_a_key_is_exit_1() {
     fs::remove_file(folder.join("ledger.keys")).expect("it can be removed");
     let run = run(&["ledger", "key", path]);
     assert_eq!((run.code, run.output.as_str()), (Some(1), ""));
-    assert!(run.complaints.contains("give the data folder"), "{}", run.complaints);
+    assert!(run.complaints.contains("pass the data directory"), "{}", run.complaints);
 }
 
 #[test]

@@ -46,5 +46,5 @@ fn nothing_in_a_pipe_is_coloured() {
 fn an_answer_that_cannot_be_written_is_exit_1_and_not_a_success() {
     let run = run_on_a_full_disk(&["--help"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.complaints.contains("cannot write the answer"), "{}", run.complaints);
+    assert!(run.complaints.contains("cannot write the output"), "{}", run.complaints);
 }

@@ -1,5 +1,5 @@
-//! Asking the agent: through the socket of its data folder, and what is said when there is no
-//! answer.
+//! Sends requests to the agent through the socket of its data directory, and explains a missing
+//! response.
 
 use std::io::Write;
 
@@ -14,26 +14,28 @@ use crate::complaint::told;
 use crate::exit::Exit;
 use crate::show::Screen;
 
-/// Puts one question to the agent and waits for its answer.
+/// Sends one request to the agent and waits for its response.
 pub(super) fn ask<T>(
     context: &Context,
     question: impl AsyncFnOnce(&Client) -> Result<T, AskError>,
 ) -> Result<T, Failure> {
     let could_not = |text: String| Failure::Told(Exit::CouldNotRun, text);
     let Some(data) = &context.data else {
-        return Err(could_not("there is no home folder to find the agent's data in: name it with `--data`".to_owned()));
+        return Err(could_not(
+            "cannot find the agent's data directory: there is no home directory; set it with `--data`".to_owned(),
+        ));
     };
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not(told(&error)))?;
     let client = Client::new(socket_in(data));
     runtime.block_on(question(&client)).map_err(|error| could_not(shown(&told(&error))))
 }
 
-/// What an agent says may hold names that others gave. Its lines stay lines.
+/// Escapes an agent's message, which may hold names from outside. Its line breaks stay.
 fn shown(text: &str) -> String {
     text.lines().map(visible_text).collect::<Vec<_>>().join("\n")
 }
 
-/// Writes an answer: as a page for people, or as it is for programs.
+/// Writes a response: as a page for people, or as JSON for programs.
 pub(super) fn write<T: Serialize>(
     answer: &T,
     page: impl FnOnce(&T, &Screen) -> String,
@@ -50,7 +52,7 @@ pub(super) fn write<T: Serialize>(
     Ok(())
 }
 
-/// An app as people name it: `scope/name`, or `name` alone in the scope `default`.
+/// Reads the name of an app: `scope/name`, or `name` alone in the scope `default`.
 pub(super) fn app(text: &str) -> Result<AppId, BadName> {
     if text.contains('/') { text.parse() } else { Ok(AppId::new(Scope::default_scope(), text.parse()?)) }
 }

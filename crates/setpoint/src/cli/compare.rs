@@ -1,5 +1,6 @@
-//! `setpoint kustomize compare`: folders of this machine's disk, rendered by us and by a real
-//! kustomize, and what differs. For whoever thinks of moving, before there is an agent.
+//! `setpoint kustomize compare`: renders directories of the local disk with our code and with a
+//! real kustomize, and shows the differences. It serves users who consider a migration and run no
+//! agent yet.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,35 +20,37 @@ use crate::exit::Exit;
 use crate::show::{self, ComparedFolder, Comparison, Verdict};
 use crate::sides::{Compared, Pair};
 
-/// Renders folders both ways and tells what differs
+/// Render directories with Setpoint and with kustomize, and show the differences
 ///
-/// The other program is run in a sandbox of the kernel: it reads the repository of the folder, has
-/// no network, and starts nothing. Its digest is shown, to be written into documents.
+/// The other program runs in a sandbox of the kernel: it can read the Git repository of the
+/// directory, has no network, and cannot start other programs. The output includes its digest, for
+/// use in documents.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint kustomize compare overlays/* --with /usr/local/bin/kustomize
   setpoint kustomize compare overlays/prod --with $(which kustomize) --output json
 
-To have an agent go on comparing, version by version, see `kustomize.shadow` in
-`setpoint schema app`; to have it render with the other program, `kustomize.external`.
+To have an agent compare every new version, see `kustomize.shadow` in
+`setpoint schema app`; to have it render with the other program, see `kustomize.external`.
 
 Exit codes:
-  0  all folders are rendered alike, byte for byte
-  1  could not run: no such folder, a program that cannot be run
-  2  something differs
-  4  nothing differs, but neither of the two renders some folder")]
+  0  both programs render all directories alike, byte for byte
+  1  could not run: a missing directory, a program that cannot be run
+  2  there are differences
+  4  no differences, but there are directories that neither program renders")]
 pub(super) struct Compare {
-    /// The folders of kustomizations
+    /// Directories of kustomizations
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
-    /// The other program: a kustomize that is linked statically, as its releases are
+    /// The program to compare with: a statically linked kustomize, such as its releases
     #[arg(long, value_name = "PROGRAM")]
     with: PathBuf,
-    /// All that it may read [default: the Git repository that the folder is in]
+    /// The only directory that the program may read [default: the Git repository of the
+    /// kustomization]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Whether a kustomization may name files outside of its own folder
+    /// Which files a kustomization may load: only those in its own directory, or any
     #[arg(long, value_enum, value_name = "RESTRICTION", default_value_t = Restriction::RootOnly)]
     load_restrictor: Restriction,
 }
@@ -59,7 +62,7 @@ pub(super) fn run_compare(arguments: &Compare, context: &Context, output: &mut i
     for (number, path) in arguments.folders.iter().enumerate() {
         if doors::complaints_are_watched() {
             let (at, of) = (number + 1, arguments.folders.len());
-            // Nothing is lost if nobody sees it.
+            // A progress line that no one reads is no loss.
             let _ = writeln!(doors::complaints(), "{at}/{of} {}", visible_text(&path.to_string_lossy()));
         }
         folders.push(comparing.compared(path)?);
@@ -101,28 +104,28 @@ impl Comparing<'_> {
         self.arguments.load_restrictor == Restriction::RootOnly
     }
 
-    /// What the other program writes, or its reason not to.
+    /// Returns the output of the other program, or its reason for rendering nothing.
     fn theirs(&self, full: &str) -> Result<Result<String, String>, Failure> {
         let could_not = |text: String| Failure::Told(Exit::CouldNotRun, text);
         let root = match &self.arguments.root {
             Some(root) => PathBuf::from(format!("/{}", folder(root)?)),
             None => repository_of(Path::new(&format!("/{full}"))).ok_or_else(|| {
                 could_not(format!(
-                    "/{full} is in no Git repository: say with `--root DIR` what the other program may read, with all bases in it"
+                    "/{full} is not in a Git repository; name the directory that the other program may read, with all bases in it, with `--root DIR`"
                 ))
             })?,
         };
         let Ok(within) = Path::new(&format!("/{full}")).strip_prefix(&root).map(Path::to_owned) else {
-            return Err(could_not(format!("/{full} is not below {}: name another `--root`", root.display())));
+            return Err(could_not(format!("/{full} is not below {}; pass another `--root`", root.display())));
         };
         let within = within.to_str().filter(|within| !within.is_empty()).unwrap_or(".");
         let (limits, stop) = (Limits::default(), Stop::default());
         let job =
             Job { tree: &root, folder: within, is_restricted: self.is_restricted(), limits: &limits, stop: &stop };
         match run(&self.pinned, &job, &doors::running_program()) {
-            Ok(output) => Ok(String::from_utf8(output.rendered).map_err(|_| "what it wrote is not UTF-8".to_owned())),
+            Ok(output) => Ok(String::from_utf8(output.rendered).map_err(|_| "its output is not UTF-8".to_owned())),
             Err(error @ NotRun::Failed { .. }) => {
-                Ok(Err(format!("{} (it could read {})", told(&error), root.display())))
+                Ok(Err(format!("{} (it was permitted to read {})", told(&error), root.display())))
             }
             Err(error) if error.is_about_the_files() => Ok(Err(told(&error))),
             Err(error) => Err(could_not(told(&error))),
@@ -130,7 +133,7 @@ impl Comparing<'_> {
     }
 }
 
-/// The nearest folder above that holds a repository.
+/// Returns the nearest parent directory that holds a repository.
 fn repository_of(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(|above| above.join(".git").exists()).map(Path::to_owned)
 }

@@ -1,5 +1,5 @@
-//! Kustomizations on this machine's disk. Its root is the root of the tree, so that paths are those
-//! that people know.
+//! Kustomizations on the local disk. The root of the file system is the root of the tree, so that
+//! paths are those that users know.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,11 +15,12 @@ use setpoint_yaml::visible_text;
 use super::{Failure, unusable};
 use crate::exit::Exit;
 
-/// More is refused, once it was counted.
+/// The most bytes that one build may read. A file that exceeds it is read one byte further, so that
+/// the build can refuse it.
 const MOST_READ: u64 = Limits::DEFAULT.read_bytes;
 
 pub(super) struct Disk {
-    /// Where people are who are told of files.
+    /// The current directory of the user: messages show paths relative to it.
     here: Option<String>,
 }
 
@@ -28,7 +29,7 @@ impl Disk {
         Self { here: folder(Path::new(".")).ok() }
     }
 
-    /// What is wrong, and where.
+    /// Returns the error with its place.
     pub(super) fn complaint(&self, bad: &BadBuild) -> String {
         match &bad.place {
             Some((file, line)) => format!("{}:{line}: {}", self.told(file), bad.message),
@@ -36,7 +37,8 @@ impl Disk {
         }
     }
 
-    /// What is not there is told by who reads it.
+    /// Resolves links. A missing path resolves to itself: the caller that reads it reports it as
+    /// missing.
     fn real(&self, path: &str) -> Result<String, FileError> {
         match at(path).canonicalize() {
             Ok(full) => match full.to_str() {
@@ -72,8 +74,7 @@ impl Files for Disk {
     }
 }
 
-/// What a file holds, and a little more than one build may read at most: a device would have no
-/// end.
+/// Reads a file, up to one byte more than one build may read: a device would have no end.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let about = file.metadata()?.len().min(MOST_READ);
@@ -94,32 +95,33 @@ fn failed(path: String, error: &io::Error) -> FileError {
     }
 }
 
-/// A folder as the tree has it: from its root on, and without links.
+/// Returns a directory as the tree names it: from the root, and without links.
 pub(super) fn folder(path: &Path) -> Result<String, Failure> {
     if let Some(url) = path.to_str().filter(|text| is_repository(text)) {
         return Err(Failure::Told(Exit::CouldNotRun, visible_text(&of_repository(url))));
     }
     let full = path.canonicalize().map_err(|error| unusable(path, &error))?;
     if !full.is_dir() {
-        let text = format!("{} is no folder: name the one that holds the kustomization", path.display());
+        let text = format!("{} is not a directory; name the directory of the kustomization", path.display());
         return Err(Failure::Told(Exit::CouldNotRun, text));
     }
     match full.to_str() {
         Some(text) => Ok(text.trim_start_matches('/').to_owned()),
-        None => Err(Failure::Told(Exit::CouldNotRun, format!("{} is not UTF-8: rename it", path.display()))),
+        None => Err(Failure::Told(Exit::CouldNotRun, format!("the path {} is not UTF-8; rename it", path.display()))),
     }
 }
 
-/// Says what to do where a URL is named, which kustomize would clone.
+/// Explains what to do with a URL, which kustomize would clone.
 fn of_repository(url: &str) -> String {
     let named = without_secrets(url);
-    let here = if Path::new(url).is_dir() { format!("; for the folder here write `./{named}`") } else { String::new() };
+    let here =
+        if Path::new(url).is_dir() { format!("; for the local directory, write `./{named}`") } else { String::new() };
     format!(
-        "`{named}` is a Git repository, and nothing is fetched while rendering: clone it, check out the version, and name the folder in the clone{here}"
+        "`{named}` is a Git repository, and rendering fetches nothing: clone it, check out the version, and name the directory in the clone{here}"
     )
 }
 
-/// A file as people name it who are in this folder.
+/// Returns the path of a file relative to the directory `here`, if the file is below it.
 pub(super) fn seen_from(file: &str, here: Option<&str>) -> String {
     if file.is_empty() {
         return String::new();

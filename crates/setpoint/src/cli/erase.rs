@@ -1,4 +1,4 @@
-//! `setpoint ledger erase`: takes away what a record says in its body, and records that.
+//! `setpoint ledger erase`: erases the body of a record, and records the erasure.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::agent::erasing::{Wish, erase};
 use crate::complaint::told;
 use crate::exit::Exit;
 
-/// Erases the body of a record for good: the values that drifted, and who did it
+/// Erase the body of a record for good: the values that drifted, and who changed them
 ///
-/// The record itself stays, and so do all proofs: only a salted hash of the body is in it. Another
-/// record says who erased it, and why. Copies of the data folder are not touched. No agent may be
-/// running.
+/// The record itself stays, and all proofs stay valid, because the record holds only a salted hash
+/// of the body. A new record holds who erased it, and why. Copies of the data directory are not
+/// touched. Stop the agent first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,15 +25,15 @@ Examples:
 
 Exit codes:
   0  erased
-  1  could not run, or there is nothing to erase; nothing was changed")]
+  1  could not run, or nothing to erase; nothing was changed")]
 pub(super) struct Arguments {
-    /// The bootstrap document
+    /// Path of the bootstrap document
     #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
     config: PathBuf,
-    /// The record's number, as `setpoint history` shows it
+    /// Number of the record, as shown by `setpoint history`
     #[arg(long, value_name = "NUMBER")]
     record: u64,
-    /// Why; kept in the ledger
+    /// Reason for the erasure; recorded in the ledger
     #[arg(long)]
     reason: String,
 }
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
     let Arguments { config, record, reason } = arguments;
     if reason.trim().is_empty() {
-        return Err(could_not("say why: `--reason \"…\"` is recorded with the erasure"));
+        return Err(could_not("a reason is required: `--reason \"…\"` is recorded with the erasure"));
     }
     let actor = user(rustix::process::geteuid().as_raw());
     let wish = Wish { seq: *record, actor, reason: reason.clone() };
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut impl Wr
     let by = erased.map_err(|error| could_not(told(&error)))?;
     match context.form {
         Form::Json => writeln!(output, "{:#}", json!({ "erased": record, "recorded": by }))?,
-        Form::Text => writeln!(output, "the body of record {record} is erased; record {by} says so")?,
+        Form::Text => writeln!(output, "the body of record {record} is erased; the erasure is record {by}")?,
     }
     Ok(Exit::Done)
 }

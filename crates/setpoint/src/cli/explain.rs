@@ -1,5 +1,5 @@
-//! `setpoint explain`: which base, patch, generator or transformer of a kustomization set what of a
-//! resource.
+//! `setpoint explain`: names the base, patch, generator or transformer of a kustomization that set
+//! each field of a resource.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,46 +21,46 @@ use crate::exit::Exit;
 use crate::explaining::told;
 use crate::show;
 
-/// Says which base, patch or generator set a field of a rendered resource
+/// Show which base, patch or generator set each field of a rendered resource
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint explain Deployment/web  every field of it, in the kustomization of this folder
+  setpoint explain Deployment/web  show all its fields, in the kustomization of this directory
   setpoint explain Deployment/web spec.replicas -k overlays/prod
   setpoint explain deployment/web 'spec.template.spec.containers[name=web].image' -k overlays/prod
   setpoint explain ConfigMap/web -n shop 'metadata.annotations[\"example.com/owner\"]'
   setpoint explain Certificate.cert-manager.io/web
-                                   where several groups have the kind; Kind.version.group/name says the version, too
+                                   if several groups have the kind; to name the version too: Kind.version.group/name
   setpoint explain Deployment/web spec.replicas --app web/shop
-                                   of an app that the agent holds: in the version that it accepted, with its parameters
+                                   for an app of the agent: its accepted version, with its parameters
 
 Exit codes:
-  0  told
-  1  could not run: no such folder; of an app, whatever the agent does not answer
-  4  the kustomization is wrong, or has no such resource or field")]
+  0  success
+  1  could not run: a missing directory; with --app, any request that the agent refuses
+  4  the kustomization is invalid, or has no such resource or field")]
 pub(super) struct Explain {
-    /// The resource as it is rendered, as `Kind/name`, `Kind.group/name` or
-    /// `Kind.version.group/name`; of a name that has a hash behind it, what is before the hash will
-    /// do
+    /// Rendered resource, as `Kind/name`, `Kind.group/name` or `Kind.version.group/name`; a hash at
+    /// the end of the name can be omitted
     #[arg(value_name = "RESOURCE", value_parser = resource)]
     resource: ObjectName,
-    /// The field; everything below it is told
+    /// Field to explain, with all fields below it; if omitted, all fields
     #[arg(value_name = "FIELD", default_value = "")]
     field: String,
-    /// Its namespace, if there are several of that name
+    /// Namespace of the resource, if several resources have that name
     #[arg(short, long)]
     namespace: Option<String>,
-    /// The folder of the kustomization
+    /// Directory of the kustomization
     #[arg(short = 'k', long, value_name = "DIR", default_value = ".", conflicts_with = "app")]
     kustomization: PathBuf,
-    /// Whether a kustomization may name files outside of its own folder
+    /// Which files a kustomization may load: only those in its own directory, or any
     #[arg(long, value_enum, value_name = "RESTRICTION", default_value_t = Restriction::RootOnly, conflicts_with = "app")]
     load_restrictor: Restriction,
-    /// An app that the agent holds, as `name` or `scope/name`, instead of a folder
+    /// Explain a resource of this app of the agent, as `name` or `scope/name`, instead of a
+    /// directory
     #[arg(short, long, value_parser = app)]
     app: Option<AppId>,
-    /// A version of the app's store instead of the accepted one: an id, or an unambiguous beginning
-    /// of it
+    /// Version of the app's store, as a full id or an unambiguous prefix [default: the accepted
+    /// version]
     #[arg(long, value_name = "VERSION", requires = "app")]
     rev: Option<String>,
 }
@@ -70,7 +70,7 @@ fn resource(text: &str) -> Result<ObjectName, &'static str> {
         Some((kind, name)) if !kind.is_empty() && !name.is_empty() => {
             Ok(ObjectName { kind: kind.to_owned(), name: name.to_owned() })
         }
-        _ => Err("write it as `Kind/name`, for example `Deployment/web`"),
+        _ => Err("expected `Kind/name`, for example `Deployment/web`"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! `setpoint ledger gap`: shows what a ledger has lost by its anchor, and records that a person
-//! knows.
+//! `setpoint ledger gap`: compares a ledger with its anchor to show lost records, and records that
+//! a person acknowledges the loss.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,33 +15,33 @@ use crate::agent::gap::{Loss, Shown, gap};
 use crate::complaint::told;
 use crate::exit::Exit;
 
-/// Shows which records a ledger has lost, and lets the agent go on without them
+/// Show which records a ledger has lost, and let the agent continue without them
 ///
 /// Two files outside of the ledger hold its newest checkpoint: the anchor that the bootstrap
-/// document names, and `newest.checkpoint` in the data folder. A ledger with fewer records than one
-/// of them covers, or with others, is read-only: an older copy was restored, or someone cut it. The
-/// agent changes nothing until the newer copy is back, or a person records what is lost. No agent
-/// may be running.
+/// document names, and `newest.checkpoint` in the data directory. A ledger that has fewer records
+/// than one of them covers, or different ones, is read-only: an older copy was restored, or someone
+/// truncated it. The agent changes nothing until the newer copy is restored, or a person records
+/// the loss. Stop the agent first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint ledger gap              what is lost, if anything is; records nothing
+  setpoint ledger gap              show lost records, and record nothing
   setpoint ledger gap --lost 19 --reason \"restored Sunday's backup, OPS-115\"
-                                   go on without these 19 records
+                                   continue without these 19 records
 
 Exit codes:
-  0  there is no gap, or it is recorded now
+  0  there is no gap, or it was recorded
   1  could not run
   4  there is a gap, and it was not recorded")]
 pub(super) struct Arguments {
-    /// The bootstrap document, which names the anchor
+    /// Path of the bootstrap document, which names the anchor
     #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
     config: PathBuf,
-    /// Record that so many records are lost, as told without this; nothing is recorded if it is
-    /// another number
+    /// Record the loss of this many records, as shown without this option; with any other number,
+    /// nothing is recorded
     #[arg(long, value_name = "N", requires = "reason")]
     lost: Option<u64>,
-    /// Why; kept in the ledger
+    /// Reason for continuing; recorded in the ledger
     #[arg(long, requires = "lost")]
     reason: Option<String>,
 }
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut impl Wr
     let Arguments { config, lost, reason } = arguments;
     let reason = reason.clone().unwrap_or_default();
     if lost.is_some() && reason.trim().is_empty() {
-        return Err(could_not("say why: `--reason \"…\"` is recorded with the gap"));
+        return Err(could_not("a reason is required: `--reason \"…\"` is recorded with the gap"));
     }
     let actor = user(rustix::process::geteuid().as_raw());
     let loss = lost.map(|lost| Loss { lost, actor, reason });
@@ -66,9 +66,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut impl Wr
 fn as_text(shown: &Shown) -> String {
     let Shown { origin, witness, present, standing, recorded, former } = shown;
     let Some(witness) = witness.as_ref().map(|witness| witness.display()) else {
-        return format!(
-            "no checkpoint is kept outside of log {origin} yet: nothing can show whether it has lost records\n"
-        );
+        return format!("there is no checkpoint outside of log {origin} yet: lost records cannot be detected\n");
     };
     if *standing == Standing::Sound {
         return format!(
@@ -78,7 +76,7 @@ fn as_text(shown: &Shown) -> String {
     let lost = standing.lost();
     let (count, first, last) = (lost.end - lost.start, lost.start, lost.end - 1);
     let what = match standing {
-        Standing::Forked { .. } => "are others than it was signed for, or lost",
+        Standing::Forked { .. } => "differ from the signed ones, or are lost",
         _ => "are lost",
     };
     let mut text = format!(
@@ -88,11 +86,14 @@ fn as_text(shown: &Shown) -> String {
     text += &match (recorded, former) {
         (true, Some(former)) => {
             let former = former.display();
-            format!("that is recorded now; the former anchor is kept as {former}; start the agent\n")
+            format!("the loss is recorded; the former anchor is now {former}; start the agent\n")
         }
-        (true, None) => "that is recorded now; start the agent\n".to_owned(),
+        (true, None) => "the loss is recorded; start the agent\n".to_owned(),
         (false, _) => {
-            format!("nothing was recorded: {}\nto record it, add `--lost {count} --reason \"…\"`\n", standing.remedy())
+            format!(
+                "nothing was recorded: {}\nto record the loss, add `--lost {count} --reason \"…\"`\n",
+                standing.remedy()
+            )
         }
     };
     text

@@ -1,4 +1,4 @@
-//! `setpoint init`: a starter state repository that runs as it is.
+//! `setpoint init`: creates a starter state repository that works without edits.
 
 use std::fs;
 use std::io::Write;
@@ -13,11 +13,11 @@ use crate::complaint::told;
 use crate::doors::{self, Clock};
 use crate::exit::Exit;
 
-/// Make a starter state repository
+/// Create a starter state repository
 ///
 /// Writes DIR/state.git, a bare Git repository with one commit (no `git` needed), and
-/// DIR/bootstrap.yaml, which points at it. What it declares is held below DIR/managed: nothing else
-/// of this machine is touched.
+/// DIR/bootstrap.yaml, which points to it. The repository declares files below DIR/managed; nothing
+/// else on this machine is touched.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ Examples:
   setpoint run --config lab/bootstrap.yaml --data lab/data
   git clone lab/state.git work     change it, commit, push, and watch `setpoint status --data lab/data`")]
 pub(super) struct Init {
-    /// A folder that does not exist yet, or is empty
+    /// Directory to create, or an empty directory
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -33,17 +33,17 @@ pub(super) struct Init {
 pub(super) fn run(arguments: &Init, _: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
     let could_not = |text: String| Failure::Told(Exit::CouldNotRun, text);
     let folder = doors::absolute(&arguments.folder)
-        .map_err(|error| could_not(format!("{}: {error}", arguments.folder.display())))?;
+        .map_err(|error| could_not(format!("cannot resolve {}: {error}", arguments.folder.display())))?;
     let made = Starter::make(&folder, Clock::start()).map_err(could_not)?;
     let shown = arguments.folder.display();
-    writeln!(output, "made {}, with commit {}", made.repository.display(), &made.version[..12])?;
-    writeln!(output, "made {}", made.bootstrap.display())?;
+    writeln!(output, "created {} with commit {}", made.repository.display(), &made.version[..12])?;
+    writeln!(output, "created {}", made.bootstrap.display())?;
     writeln!(output, "\nnext:\n  setpoint run --config {shown}/bootstrap.yaml --data {shown}/data")?;
     writeln!(output, "  git clone {shown}/state.git work    change something, commit and push it")?;
     Ok(Exit::Done)
 }
 
-/// What was made.
+/// The paths of a new starter.
 #[derive(Debug)]
 pub(super) struct Starter {
     pub(super) repository: PathBuf,
@@ -53,15 +53,18 @@ pub(super) struct Starter {
 }
 
 impl Starter {
-    /// Makes a repository, a bootstrap document and the folder that is held. The error is for
-    /// people.
+    /// Creates a repository, a bootstrap document and the managed directory. The error is a message
+    /// for people.
     pub(super) fn make(folder: &Path, clock: Clock) -> Result<Self, String> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
-            move |error: std::io::Error| format!("{path} cannot be made: {error}")
+            move |error: std::io::Error| format!("cannot create {path}: {error}")
         };
         if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(format!("{} is not empty: name a folder that does not exist yet", folder.display()));
+            return Err(format!(
+                "{} is not empty; name a directory that is empty or does not exist yet",
+                folder.display()
+            ));
         }
         let managed = folder.join("managed");
         fs::create_dir_all(&managed).map_err(failed(&managed))?;
@@ -71,7 +74,7 @@ impl Starter {
         let author = author(clock);
         let branch = Branch::parse("main").map_err(|error| told(&error))?;
         let version = written
-            .commit(&branch, &changes, &author, "Declare two files and a folder\n", Parent::Head)
+            .commit(&branch, &changes, &author, "Declare two files and a directory\n", Parent::Head)
             .map_err(|error| told(&error))?;
         let bootstrap = folder.join("bootstrap.yaml");
         fs::write(&bootstrap, bootstrap_text(&repository)).map_err(failed(&bootstrap))?;
@@ -106,7 +109,7 @@ fn starter_files(managed: &Path) -> Vec<(&'static str, String)> {
         (
             "setpoint/host.yaml",
             format!(
-                "# This machine, seen from one folder: nothing outside of it is touched.
+                "# This machine, limited to one directory: nothing outside of it is touched.
 apiVersion: setpoint.dev/v1
 kind: Target
 metadata: {{ name: lab }}
@@ -119,7 +122,7 @@ spec:
         ),
         (
             "setpoint/hello.yaml",
-            "# An app: what it is made from, and where it is held.
+            "# An app: its inputs, and the target it is held on.
 apiVersion: setpoint.dev/v1
 kind: App
 metadata: { name: hello }

@@ -1,5 +1,5 @@
-//! `setpoint kustomize build`: what a kustomization of this machine's disk declares, as kustomize
-//! itself would write it. Its neighbour is in `compare.rs`.
+//! `setpoint kustomize build`: renders a kustomization of the local disk, as kustomize itself would
+//! write it. The other subcommand is in `compare.rs`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,18 +17,18 @@ use super::{Context, Failure, Form, unusable};
 use crate::doors;
 use crate::exit::Exit;
 
-/// Kustomizations, rendered as kustomize 5.8.1 does
+/// Render kustomizations as kustomize 5.8.1 does, and compare the two
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Build(Build),
     Compare(Compare),
 }
 
-/// Writes what a kustomization declares
+/// Render a kustomization
 ///
-/// Output and flags are those of `kustomize build`, of which this may take the place in scripts.
-/// Nothing is fetched and nothing else is run: for remote bases, charts and plugins see `setpoint
-/// schema app`. Flags for those (`--enable-helm`, `--enable-exec`, `--network` …) are taken, and
+/// Output and flags are those of `kustomize build`, so this command can replace it in scripts. It
+/// fetches nothing and runs no other program: for remote bases, charts and plugins see `setpoint
+/// schema app`. Flags for those (`--enable-helm`, `--enable-exec`, `--network` …) are accepted and
 /// have no effect.
 #[derive(Debug, Args)]
 #[command(args_override_self = true, mut_args(switch_as_in_go))]
@@ -37,40 +37,40 @@ Examples:
   setpoint kustomize build overlays/prod | kubectl apply -f -
   setpoint kustomize build overlays/prod -o out.yaml
   setpoint kustomize build overlays/prod -o out/
-                                   one file for each resource, in a folder that is there
+                                   write one file per resource into an existing directory
   setpoint explain Deployment/web spec.replicas -k overlays/prod
-                                   who set a field
+                                   show which file set a field
 
 Exit codes:
-  0  written
-  1  could not run: no such folder, a full disk
-  4  the kustomization is wrong; the error says where")]
+  0  success
+  1  could not run: a missing directory, a full disk
+  4  the kustomization is invalid; the error names the place")]
 pub(super) struct Build {
-    /// The folder of the kustomization
+    /// Directory of the kustomization
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
-    /// Write to this file, or one file for each resource into this folder
+    /// Write to this file, or one file per resource into this directory
     #[arg(short = 'o', long = "output", value_name = "PATH", id = "to")]
     to: Option<PathBuf>,
-    /// Takes the place of the `--output` of all other commands: here it is kustomize's. Whatever
-    /// has no flag is a word, so that this is a second folder.
+    /// Replaces the `--output` of all other commands, because the `--output` here is that of
+    /// kustomize. As this argument has no flag, a second directory is parsed as its value.
     #[arg(hide = true, value_name = "DIR", value_parser = one_folder, id = "output")]
     form: Option<Form>,
-    /// The order of resources, unless the kustomization has `sortOptions`: by kind, or as they come
+    /// Order of the resources, unless the kustomization has `sortOptions`: by kind, or unsorted
     #[arg(long, value_enum, value_name = "ORDER", default_value_t = Reorder::Legacy)]
     reorder: Reorder,
-    /// Whether a kustomization may name files outside of its own folder
+    /// Which files a kustomization may load: only those in its own directory, or any
     #[arg(long, value_enum, value_name = "RESTRICTION", default_value_t = Restriction::RootOnly)]
     load_restrictor: Restriction,
-    /// Label all resources to be managed by kustomize
+    /// Add the label that marks resources as managed by kustomize
     #[arg(long)]
     enable_managedby_label: bool,
     #[command(flatten)]
     of_programs: OfPrograms,
 }
 
-/// Flags of kustomize for the programs that it starts. Scripts give them whether a kustomization
-/// needs them or not; one that does is refused.
+/// Flags of kustomize for the programs that it starts. Scripts pass them whether or not a
+/// kustomization needs them; a kustomization that does is refused.
 #[derive(Debug, Args)]
 struct OfPrograms {
     #[arg(hide = true, long)]
@@ -109,14 +109,14 @@ enum Reorder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Restriction {
-    // kustomize takes no value for the default, too.
+    // kustomize accepts an empty value for the default, too.
     #[value(name = "LoadRestrictionsRootOnly", alias = "")]
     RootOnly,
     #[value(name = "LoadRestrictionsNone")]
     None,
 }
 
-/// Makes a switch of ours one as Go's flags are: `--flag`, `--flag=true` and `--flag=false`.
+/// Makes a switch behave like a flag in Go: `--flag`, `--flag=true` and `--flag=false`.
 fn switch_as_in_go(flag: Arg) -> Arg {
     if !matches!(flag.get_action(), ArgAction::SetTrue) {
         return flag;
@@ -136,12 +136,12 @@ fn boolean_of_go(text: &str) -> Result<bool, &'static str> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err("write `true` or `false`"),
+        _ => Err("expected `true` or `false`"),
     }
 }
 
 fn one_folder(_: &str) -> Result<Form, &'static str> {
-    Err("one folder is built at a time")
+    Err("only one directory can be built at a time")
 }
 
 pub(super) fn run(command: &Command, context: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
@@ -163,7 +163,8 @@ fn run_build(arguments: &Build, output: &mut impl Write) -> Result<(), Failure> 
     };
     let built = built(&arguments.folder, &options)?;
     for warning in &built.warnings {
-        // A pipe must not read it, and nothing is left to tell if it cannot be written.
+        // Warnings must not go into a pipe; if one cannot be written, there is no way left to
+        // report it.
         let _ = writeln!(doors::complaints(), "warning: {}", visible_text(warning));
     }
     match &arguments.to {
@@ -176,7 +177,7 @@ fn run_build(arguments: &Build, output: &mut impl Write) -> Result<(), Failure> 
     }
 }
 
-/// Builds the kustomization of a folder.
+/// Builds the kustomization of a directory.
 pub(super) fn built(path: &Path, options: &Options) -> Result<Built, Failure> {
     let folder = folder(path)?;
     build(&Disk::new(), &folder, options).map_err(|bad| wrong(&bad))

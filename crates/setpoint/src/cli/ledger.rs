@@ -1,7 +1,7 @@
-//! `setpoint ledger`: shows who signs a ledger, checks it, proves a record and exports a log, with
-//! the verifier that shares no code with the writer. All of that reads only; an engine may be
-//! writing the ledger at the same time. What records something is in [`super::gap`] and
-//! [`super::erase`].
+//! `setpoint ledger`: prints the keys of a ledger, verifies it, proves a record and exports a log,
+//! with the verifier that shares no code with the writer. These commands only read, and an agent
+//! may write the ledger at the same time. The commands that record something are in [`super::gap`]
+//! and [`super::erase`].
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,50 +16,48 @@ use super::{Context, Failure, Form, erase, gap};
 use crate::complaint::told;
 use crate::exit::Exit;
 
-/// Shows who signs a ledger, checks it, proves a record, exports a log, records what was lost,
-/// erases a body
+/// Verify, prove and export ledgers, record lost records, and erase record bodies
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Prints the public keys that sign the ledger of a data folder, one to a line, the current one
-    /// first
+    /// Print the public keys that sign a ledger, one per line, the current one first
     ///
-    /// Whoever can change the ledger can change this file too. Print the key once, when the ledger
-    /// is new, keep it elsewhere, and verify with that copy.
+    /// Anyone who can change the ledger can change the key file, too. Print the key once, while the
+    /// ledger is new, store the copy elsewhere, and verify with that copy.
     Key {
-        /// The data folder of the engine, for example `data`
+        /// Data directory of the agent, for example `data`
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Recomputes every hash and signature and says whether the ledger is sound
+    /// Recompute every hash and signature, and report whether the ledger is sound
     ///
-    /// Records are safe from unseen change as far as an anchor covers them: give every anchor there
-    /// is. The key comes from `setpoint ledger key data`, printed once when the ledger was new and
-    /// kept elsewhere.
+    /// Changes to records are detected for the records that an anchor covers: pass every anchor you
+    /// have. Print the key with `setpoint ledger key data` once, while the ledger is new, and store
+    /// it elsewhere.
     Verify {
         #[command(flatten)]
         ledger: Ledger,
-        /// A file with a checkpoint that was kept elsewhere; may be given several times
+        /// File with a checkpoint that was stored elsewhere; can be repeated
         #[arg(long = "anchor", value_name = "FILE")]
         anchors: Vec<PathBuf>,
     },
-    /// Proves that a record is what the newest checkpoint signed, in steps a person can recompute
+    /// Prove that the newest checkpoint covers a record, in steps that a person can recompute
     Prove {
         #[command(flatten)]
         ledger: Ledger,
-        /// The log the record is in
+        /// Log that holds the record
         #[arg(long, value_name = "ORIGIN")]
         log: String,
-        /// Its number, counted from 0
+        /// Number of the record, counted from 0
         #[arg(long, value_name = "NUMBER")]
         record: u64,
     },
     Gap(gap::Arguments),
     Erase(erase::Arguments),
-    /// Writes every record of a log as one line of JSON, exactly as stored
+    /// Print every record of a log as one line of JSON, exactly as stored
     Export {
-        /// The database file, for example `data/ledger.db`
+        /// Database file, for example `data/ledger.db`
         ledger: PathBuf,
-        /// The log to export
+        /// Log to export
         #[arg(long, value_name = "ORIGIN")]
         log: String,
     },
@@ -67,11 +65,11 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct Ledger {
-    /// The database file, for example `data/ledger.db`
+    /// Database file, for example `data/ledger.db`
     #[arg(value_name = "LEDGER")]
     path: PathBuf,
-    /// A key that may sign checkpoints, as `name+id+base64`; may be given several times, after a
-    /// rotation for example
+    /// Key that may sign checkpoints, as `name+id+base64`; can be repeated, for example after a
+    /// rotation
     #[arg(long = "key", value_name = "KEY", required = true)]
     keys: Vec<Key>,
 }
@@ -110,12 +108,12 @@ pub(super) fn run(command: &Command, context: &Context, output: &mut (impl Write
     }
 }
 
-/// Each line is read as the key it is said to be before it is passed on: half a file is no answer.
+/// Parses each line as a key before printing any: half a file is no result.
 fn write_keys(folder: &Path, output: &mut impl Write) -> Result<Exit, Failure> {
     let path = folder.join("ledger.keys");
     let unreadable = |error: io::Error| {
         let path = path.display();
-        let next = "give the data folder that an engine has opened, and check its rights";
+        let next = "pass the data directory of an agent, and check its permissions";
         Failure::Told(Exit::CouldNotRun, format!("cannot read the keys in {path}: {error}; {next}"))
     };
     let text = fs::read_to_string(&path).map_err(unreadable)?;
@@ -134,19 +132,20 @@ fn read_anchor(file: &Path) -> Result<String, Failure> {
         let file = file.display();
         Failure::Told(
             Exit::CouldNotRun,
-            format!("cannot read the anchor {file}: {error}; check the path and its rights"),
+            format!("cannot read the anchor {file}: {error}; check the path and its permissions"),
         )
     };
     fs::read_to_string(file).map_err(unreadable)
 }
 
-/// A wrong path says nothing about a ledger. A file that is there and cannot be understood does.
+/// Reports an unreadable path, which proves nothing about the ledger. A file that can be read but
+/// not parsed does.
 fn check_readable(path: &Path) -> Result<(), Failure> {
     let unreadable = |error: io::Error| {
         let path = path.display();
         Failure::Told(
             Exit::CouldNotRun,
-            format!("cannot read the ledger {path}: {error}; check the path and its rights"),
+            format!("cannot read the ledger {path}: {error}; check the path and its permissions"),
         )
     };
     File::open(path).map(drop).map_err(unreadable)

@@ -1,4 +1,4 @@
-//! `setpoint logs`: what the pods of an app have logged, as it comes.
+//! `setpoint logs`: streams the logs of an app's pods.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -16,39 +16,38 @@ use super::{Context, Exit, Failure, Form};
 use crate::doors;
 use crate::show::Paint;
 
-/// Shows what the pods of an app have logged
+/// Print the logs of an app's pods
 ///
-/// Lines of several containers begin with the name of their pod and container. What cannot be read
-/// is told on standard error, and the rest is shown all the same. With `--output json` each line is
-/// a JSON value.
+/// With several containers, each line begins with the name of its pod and container. Logs that
+/// cannot be read are reported on standard error, and the others are still printed. With `--output
+/// json`, each line is a JSON value.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint logs web/shop           everything its pods have logged
+  setpoint logs web/shop           print the logs of all its pods
   setpoint logs web/shop/Deployment/front -f --tail 20
-                                   the newest lines of one Deployment's pods, and those to come, until Ctrl-C
+                                   follow the pods of one Deployment, from their last 20 lines
   setpoint logs web/shop/Pod/front-77b0-q8 --previous
-                                   what a container said before it was restarted")]
+                                   print the log of the container before its last restart")]
 pub(super) struct Logs {
-    /// The app, as `name` or `scope/name`; `/Kind/name` after it for one of its objects and what
-    /// that owns
+    /// The app, as `name` or `scope/name`; append `/Kind/name` for one of its objects and the pods
+    /// that it owns
     #[arg(value_name = "APP[/KIND/NAME]", value_parser = subject)]
     subject: Subject,
-    /// Go on as more is written, until Ctrl-C. Pods and containers that start later are taken up
-    /// within seconds
+    /// Follow the logs until Ctrl-C, including pods and containers that start later
     #[arg(short, long, conflicts_with = "previous")]
     follow: bool,
-    /// Only what was written in this last while, as `10m` or `2h`
+    /// Print only lines newer than this, such as `10m` or `2h`
     #[arg(long, value_name = "LENGTH", value_parser = length)]
     since: Option<Span>,
-    /// Only the last so many lines of each container
+    /// Print only the last lines of each container, up to this number
     #[arg(long, value_name = "LINES")]
     tail: Option<u64>,
-    /// Only containers of this name; without it, those that run beside each other and none that ran
-    /// before
+    /// Print only containers with this name [default: all regular containers, without init and
+    /// ephemeral ones]
     #[arg(long, value_name = "NAME")]
     container: Option<String>,
-    /// What was logged before the last restart
+    /// Print the logs from before the last restart
     #[arg(long)]
     previous: bool,
 }
@@ -60,7 +59,7 @@ struct Subject {
     object: Option<ObjectName>,
 }
 
-/// `shop`, `web/shop`, `shop/Deployment/front`, `web/shop/Deployment/front`.
+/// Parses `shop`, `web/shop`, `shop/Deployment/front` or `web/shop/Deployment/front`.
 fn subject(text: &str) -> Result<Subject, String> {
     let parts: Vec<&str> = text.split('/').collect();
     let (of, object) = match parts.as_slice() {
@@ -69,14 +68,14 @@ fn subject(text: &str) -> Result<Subject, String> {
     };
     let app = app(&of).map_err(|bad| bad.to_string())?;
     if object.is_some_and(|(kind, name)| kind.is_empty() || name.is_empty()) {
-        return Err("write an object as `Kind/name`: `web/shop/Deployment/front`".to_owned());
+        return Err("expected an object as `Kind/name`, for example `web/shop/Deployment/front`".to_owned());
     }
     let object = object.map(|(kind, name)| ObjectName { kind: kind.to_owned(), name: name.to_owned() });
     Ok(Subject { app, object })
 }
 
 fn length(text: &str) -> Result<Span, String> {
-    read_span(text).ok_or_else(|| "give a length as `30s`, `10m` or `2h`".to_owned())
+    read_span(text).ok_or_else(|| "expected a duration such as `30s`, `10m` or `2h`".to_owned())
 }
 
 pub(super) fn run(arguments: Logs, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
@@ -88,15 +87,15 @@ pub(super) fn run(arguments: Logs, context: &Context, output: &mut (impl Write +
     if let Some(error) = broken {
         return Err(error.into());
     }
-    // Nothing came because nothing could be read: that is not an empty log.
+    // No lines because no log could be read: that is not an empty log.
     Ok(if lines == 0 && notes > 0 { Exit::Failed } else { Exit::Done })
 }
 
-/// Writes pieces as they come.
+/// Writes the parts of a log stream as they arrive.
 struct Writer<'a, W> {
     context: &'a Context,
     output: &'a mut W,
-    /// Lines say where they are from.
+    /// Several containers write: each line begins with its source.
     several: bool,
     lines: u64,
     notes: u64,
@@ -133,13 +132,14 @@ impl<W: Write> Writer<'_, W> {
                     }
                     Form::Text => writeln!(self.output, "{}", self.shown(source, text))?,
                 }
-                // Somebody may be waiting for just this line.
+                // The user may wait for exactly this line.
                 self.output.flush()
             }
         }
     }
 
-    /// On a terminal what could steer it is shown and not obeyed; a pipe gets what was written.
+    /// Formats a line. On a terminal, control characters are escaped; a pipe gets the original
+    /// text.
     fn shown(&self, source: &str, text: &str) -> String {
         let screen = &self.context.screen;
         let line = if screen.width.is_some() {

@@ -1,4 +1,4 @@
-//! The commands that look and change nothing: `status`, `get`, `why`, `tree`, `history`, `drift`.
+//! The commands that only read: `status`, `get`, `why`, `tree`, `history`, `drift`.
 
 use std::io::Write;
 
@@ -10,16 +10,16 @@ use super::asking::{app, ask, write};
 use super::{Context, Failure};
 use crate::show;
 
-/// Shows how the agent, its stores and every app stand
+/// Show the state of the agent, its stores and all apps
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint status                  the agent, its stores, one line for each app
   setpoint status --output json | jq -r '.apps[] | select(.state != \"converged\") | .app'
-                                   every app that is not as declared")]
+                                   list the apps that have not converged")]
 pub(super) struct Status {}
 
-/// Shows everything about an app: versions, resources, drift, what is not done
+/// Show an app in detail: versions, resources, drift, and changes that are not made
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,39 +31,39 @@ pub(super) struct Get {
     app: AppId,
 }
 
-/// Says why an app is not as declared, and what would change that
+/// Explain why an app is not as declared, and what to do about it
 ///
-/// Everything that is not being done has a reason: a hold, a suspension, a refused version, a guard
-/// against deleting too much. Each is told with what lets it go.
+/// Every change that is not made has a reason: a hold, a suspension, a refused version, or a guard
+/// against deleting too much. Each reason is shown with the way to resolve it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint why web/shop            why is nothing happening?")]
+  setpoint why web/shop            find out why nothing happens")]
 pub(super) struct Why {
     /// The app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: AppId,
 }
 
-/// Shows the objects of an app with what has come of them: health, age, and why anything is not
-/// well
+/// Show the objects of an app as a tree, with health, age and the reason for any problem
 ///
-/// Of a cluster's objects everything that their controllers made of them is shown below them: the
-/// ReplicaSets and pods of a Deployment, the pods of a Job. It is read from the target when asked
-/// for. What could not be looked at is said; what is not shown then is not known to be absent.
+/// On a cluster, the tree includes the objects that controllers created: the ReplicaSets and pods
+/// of a Deployment, the pods of a Job. The agent reads them from the target for each request.
+/// Objects that could not be read are listed as such; they may exist although the tree does not
+/// show them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint tree web/shop
   setpoint tree web/shop --output json | jq -r '.objects[] | select(.health != \"healthy\") | [.key, .reason] | @tsv'
-                                   everything that is not well, and why")]
+                                   list the unhealthy objects, with the reasons")]
 pub(super) struct Tree {
     /// The app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: AppId,
 }
 
-/// Shows what was decided and done, newest first
+/// Show decisions and actions from the ledger, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -71,38 +71,38 @@ Examples:
   setpoint history web/shop --limit 100
   setpoint history --before 412    the page before record 412")]
 pub(super) struct History {
-    /// Only this app, as `name` or `scope/name`
+    /// Show only this app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: Option<AppId>,
-    /// At most this many records
+    /// Show at most this many records
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
     limit: usize,
-    /// Only records before the one with this number
+    /// Show only records before this record number
     #[arg(long, value_name = "NUMBER")]
     before: Option<u64>,
 }
 
-/// Shows what others changed, when it was seen, who did it, and when it was put right
+/// Show drift: changes by others, their authors, and when each was detected and healed
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint drift                   the newest 20 drifts of all apps
   setpoint drift web/shop --limit 5")]
 pub(super) struct Drift {
-    /// Only this app, as `name` or `scope/name`
+    /// Show only this app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: Option<AppId>,
-    /// At most this many
+    /// Show at most this many drifts
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
     limit: usize,
 }
 
-/// A page that a person reads and an agent can answer at once.
+/// The largest page that a person reads and that an agent can send at once.
 const LARGEST_PAGE: usize = 10_000;
 
 fn limit(text: &str) -> Result<usize, String> {
     let limit = text.parse().ok().filter(|limit| (1..=LARGEST_PAGE).contains(limit));
-    limit.ok_or_else(|| format!("give a number from 1 to {LARGEST_PAGE}"))
+    limit.ok_or_else(|| format!("expected a number from 1 to {LARGEST_PAGE}"))
 }
 
 pub(super) fn status(context: &Context, output: &mut impl Write) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `setpoint completions` and `setpoint man`: what shells and readers of manuals need, made from
+//! `setpoint completions` and `setpoint man`: shell completions and manual pages, generated from
 //! the command line itself.
 
 use std::fs;
@@ -12,7 +12,7 @@ use clap_mangen::Man;
 use super::Failure;
 use crate::exit::Exit;
 
-/// Writes the completions of a shell
+/// Print the completion script of a shell
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,14 +22,15 @@ pub(super) struct Completions {
     shell: Shell,
 }
 
-/// Writes the manual pages
+/// Print the manual page of setpoint, or write one page per command
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint man | man -l -          read the page of setpoint itself
-  setpoint man --out /usr/local/share/man/man1")]
+  setpoint man --out /usr/local/share/man/man1
+                                   install a page for each command")]
 pub(super) struct Manual {
-    /// Write one page for each command into this folder, instead of the first page to the output
+    /// Write one page for each command into this directory, instead of printing the first page
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -39,7 +40,7 @@ pub(super) fn completions(
     mut command: Command,
     output: &mut impl Write,
 ) -> Result<(), Failure> {
-    // The generator panics where it cannot write: it gets memory to write to.
+    // The generator panics if it cannot write, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "setpoint", &mut script);
     Ok(output.write_all(&script)?)
@@ -52,7 +53,7 @@ pub(super) fn manual(arguments: &Manual, command: Command, output: &mut impl Wri
     let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));
     written.map_err(|error| {
         let folder = folder.display();
-        let text = format!("cannot write the manual pages to {folder}: {error}; check the path and its rights");
+        let text = format!("cannot write the manual pages to {folder}: {error}; check the path and its permissions");
         Failure::Told(Exit::CouldNotRun, text)
     })
 }

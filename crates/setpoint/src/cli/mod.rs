@@ -1,7 +1,7 @@
-//! The command line: what can be asked, and how the answer leaves.
+//! The command line: its commands and their arguments, and the way results are written.
 //!
-//! One file per command or small group of them. Each has its arguments and a `run`; how an answer
-//! looks is in [`crate::show`].
+//! One file per command or small group of them. Each has its arguments and a `run`; the layout of
+//! the output is in [`crate::show`].
 
 mod asking;
 mod compare;
@@ -34,11 +34,11 @@ use crate::doors::{Clock, EnvironmentVariables};
 use crate::exit::Exit;
 use crate::show::Screen;
 
-/// Holds real systems at what you declared
+/// Hold real systems at the state you declare
 ///
 /// Setpoint pulls declared state from versioned stores, admits a version only through gates, and
-/// continuously holds real systems at it. It names who caused each drift, proves what it did, and
-/// measures how well it goes.
+/// continuously holds real systems at it. It names the author of each drift, proves its own
+/// actions, and measures the results.
 #[derive(Debug, Parser)]
 #[command(name = "setpoint", version, after_long_help = TODAY, after_help = TODAY)]
 struct Arguments {
@@ -81,23 +81,23 @@ enum Command {
     Man(manual::Manual),
 }
 
-/// What every command understands.
+/// The options of every command.
 #[derive(Debug, Args)]
 struct Global {
-    /// The data folder of the agent [default: /var/lib/setpoint for root, else
+    /// Directory with the agent's data [default: /var/lib/setpoint for root, else
     /// $XDG_STATE_HOME/setpoint or ~/.local/state/setpoint]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     data: Option<PathBuf>,
-    /// How the answer is written: for people, or one JSON value for programs
+    /// Output format: text for people, or one JSON value for programs
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text, global = true, help_heading = "Global options")]
     output: Form,
-    /// When to use colour: `auto` is on a terminal, unless NO_COLOR is set
+    /// When to use colour; `auto` uses it on a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true, help_heading = "Global options")]
     color: Colour,
 }
 
-/// How an answer is written. What each word means stands with the option: clap would make a list of
-/// it in every help.
+/// The output format. The help of the option explains the values: with a comment on each, clap
+/// would list them in the help of every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
     Text,
@@ -122,46 +122,47 @@ impl Colour {
     }
 }
 
-/// What works in this version, said where a newcomer looks first.
+/// The state of this version, in the first help that a new user reads.
 const TODAY: &str = "\
 What works today:
-  An agent that holds files, folders, links and commands of this machine, and the objects of
-  Kubernetes clusters, at what a Git repository declares; the commands that look at it and give
-  it orders; the documents explained; the check of a ledger.
+  The agent holds files, directories, links and commands of this machine, and objects of
+  Kubernetes clusters, at the state that a Git repository declares. The other commands show
+  its state, give it orders, explain documents, and verify the ledger.
 
 Examples:
   setpoint run --config bootstrap.yaml
-                                   hold what the repository declares, until told to stop
-  setpoint status                  how everything stands
-  setpoint why web/shop            why an app is not as declared, and what to do about it
-  setpoint tree web/shop           its objects with what has come of them, and how well they are
-  setpoint plan --rev 3f2a91c      what a commit would do
-  setpoint kustomize build DIR     what a kustomization declares, as kustomize writes it
+                                   run the agent until Ctrl-C or SIGTERM
+  setpoint status                  show the state of the agent and all apps
+  setpoint why web/shop            explain why an app is not as declared, and what to do
+  setpoint tree web/shop           show the objects of an app, with their health
+  setpoint plan --rev 3f2a91c      show what a commit would change
+  setpoint kustomize build DIR     render a kustomization, as kustomize does
   setpoint kustomize compare DIR --with kustomize
-                                   what a real kustomize renders otherwise, if anything
+                                   compare our output with that of a real kustomize
   setpoint explain Deployment/web spec.replicas -k DIR
-                                   which base, patch or generator set a field
-  setpoint drift                   what others changed, and when it was put right
+                                   show which base, patch or generator set a field
+  setpoint drift                   show what others changed, and when it was healed
   setpoint suspend web/shop --for 2h --reason \"restoring the database\"
-  setpoint schema app              every field of an App document
+  setpoint schema app              explain every field of an App document
   setpoint ledger verify data/ledger.db --key \"$KEY\"
-                                   whether a ledger is sound
-  setpoint COMMAND --help          more about one command, with examples
+                                   verify a ledger
+  setpoint COMMAND --help          show more about one command, with examples
 
 Exit codes:
-  0  done
+  0  success
   1  could not run: wrong usage, no agent, an unreadable file, a full disk
-  2  there are changes (plan), or there were (apply), or differences (kustomize compare)
-  4  ran, and the answer is bad: a version would be refused, a ledger is not sound, a notifier
-     did not take a message, an app failed, no log could be read
-  6  changed, and failed (apply)
+  2  there are changes (plan), changes were made (apply), or there are differences
+     (kustomize compare)
+  4  ran, with a bad result: a version would be refused, a ledger is not sound, a notifier
+     rejected the test message, an app failed, no log could be read
+  6  changes were made, and an app failed (apply)
 ";
 
-/// Why a command did not end with an answer in full.
+/// The reason why a command did not complete.
 enum Failure {
-    /// The answer could not be written.
+    /// The output could not be written.
     Output(io::Error),
-    /// Something else, with what a person must know.
+    /// Any other failure, with the message for the user.
     Told(Exit, String),
 }
 
@@ -171,16 +172,16 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// A file or folder that cannot be read or written.
+/// Reports a file or directory that cannot be read or written.
 fn unusable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Told(Exit::CouldNotRun, format!("{}: {error}", path.display()))
+    Failure::Told(Exit::CouldNotRun, format!("cannot access {}: {error}", path.display()))
 }
 
-/// What a command is run with, besides its own arguments.
+/// The environment of a command, besides its own arguments.
 struct Context {
     form: Form,
     screen: Screen,
-    /// The data folder; `None` if none was named and there is no home to look in.
+    /// The data directory; `None` if none was set and there is no home directory to search.
     data: Option<PathBuf>,
 }
 
@@ -195,7 +196,8 @@ impl Context {
     }
 }
 
-/// Runs what the arguments ask for. Results go to `output`, everything else to `complaints`.
+/// Runs the command that the arguments name. Results go to `output`, everything else to
+/// `complaints`.
 pub(crate) fn run(
     arguments: impl Iterator<Item = OsString>,
     environment: &EnvironmentVariables,
@@ -209,7 +211,7 @@ pub(crate) fn run(
             write_help(&told.render(), colour, output).map(|()| Exit::Done).map_err(Into::into)
         }
         Err(wrong) => {
-            // Nothing is left to tell if even this cannot be written.
+            // If even this cannot be written, there is no way left to report it.
             let _ = write!(complaints, "{}", wrong.render());
             return Exit::CouldNotRun;
         }
@@ -217,13 +219,13 @@ pub(crate) fn run(
     let flushed = answered.and_then(|exit| output.flush().map(|()| exit).map_err(Into::into));
     match flushed {
         Ok(exit) => exit,
-        // A reader that has seen enough (`setpoint … | head`) is no failure; any other error of the
-        // output is.
+        // A reader that closed the pipe early (`setpoint … | head`) is no failure; any other error
+        // of the output is.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
         Err(Failure::Output(error)) => {
             let _ = writeln!(
                 complaints,
-                "error: cannot write the answer: {error}; look at where the output goes and run it again"
+                "error: cannot write the output: {error}; check where standard output goes and run the command again"
             );
             Exit::CouldNotRun
         }

@@ -1,4 +1,4 @@
-//! `setpoint notify`: whether people can be reached.
+//! `setpoint notify`: tests the notifiers.
 
 use std::io::Write;
 
@@ -9,13 +9,13 @@ use super::{Context, Failure};
 use crate::exit::Exit;
 use crate::show;
 
-/// Finds out whether people can be reached
+/// Test whether notifications reach people
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Sends a test message to every notifier, and says how each fared
+    /// Send a test message to every notifier, and print each result
     #[command(after_help = "\
 Examples:
-  setpoint notify test             exit code 4 if a notifier did not take it")]
+  setpoint notify test             exit code 4 if a notifier rejects it")]
     Test,
 }
 

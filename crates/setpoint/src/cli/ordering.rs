@@ -1,7 +1,7 @@
-//! The commands by which a person overrides: `sync`, `suspend`, `resume`, `hold`, `release`,
-//! `settle`.
+//! The commands by which a person overrides the agent: `sync`, `suspend`, `resume`, `hold`,
+//! `release`, `settle`.
 //!
-//! Each is recorded with who ordered it and why before it has any effect.
+//! The ledger records who gave each order, and why, before the order takes effect.
 
 use std::io::Write;
 
@@ -17,10 +17,10 @@ use super::asking::{app, ask, write};
 use super::{Context, Exit, Failure};
 use crate::show;
 
-/// Looks at an app now, and lets what was accepted through
+/// Check an app now, and permit the change to its accepted version
 ///
-/// An app in manual mode changes only by this. With `--allow-prune` the next plan may delete that
-/// many objects beyond the budget.
+/// An app in manual mode changes only by this command. With `--allow-prune`, the next plan may
+/// delete that many objects beyond the budget.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,18 +29,18 @@ Examples:
 pub(super) struct Sync {
     #[command(flatten)]
     app: App,
-    /// Let so many deletes through that a guard or the budget keeps back
+    /// Permit up to this many deletes that a guard or the delete budget withholds
     #[arg(long, value_name = "N", requires = "reason", default_value_t = 0, hide_default_value = true)]
     allow_prune: u32,
-    /// Why; kept in the ledger
+    /// Reason for the order; recorded in the ledger
     #[arg(long)]
     reason: Option<String>,
 }
 
-/// Stops writing to an app, for a while
+/// Stop writing to an app for a limited time
 ///
-/// It is still looked at, and what is not done is reported. The suspension ends by itself; `resume`
-/// ends it earlier.
+/// The agent still observes the app and reports the changes it does not make. The suspension ends
+/// by itself; `setpoint resume` ends it earlier.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,12 +50,12 @@ pub(super) struct Suspend {
     app: App,
     #[command(flatten)]
     reason: Reason,
-    /// How long, as `30m`, `2h` or `1d`; at most 30 days
+    /// Length of the suspension, such as `30m`, `2h` or `1d`; at most 30 days
     #[arg(long = "for", value_name = "LENGTH", value_parser = length)]
     length: Span,
 }
 
-/// Ends a suspension, and lists what it skipped
+/// End a suspension, and list the changes it skipped
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -63,14 +63,14 @@ Examples:
 pub(super) struct Resume {
     #[command(flatten)]
     app: App,
-    /// Why; kept in the ledger
+    /// Reason for the order; recorded in the ledger
     #[arg(long)]
     reason: Option<String>,
 }
 
-/// Pins an app to the bundle it is held at; newer versions wait
+/// Pin an app to its current bundle; newer versions wait
 ///
-/// Drift is still healed. `release` lets the app follow its store again.
+/// The agent still heals drift. `setpoint release` lets the app follow its store again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -82,10 +82,10 @@ pub(super) struct Hold {
     reason: Reason,
 }
 
-/// Lets go of a hold, so that the app follows its store again
+/// Release a hold, so that the app follows its store again
 ///
-/// After a rewritten history `--accept` says which version is right, for one app or for all that
-/// are made from a store.
+/// After a rewritten history, `--accept` names the correct version, for one app or for all apps
+/// that read a store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -96,19 +96,19 @@ pub(super) struct Release {
     /// The app, as `name` or `scope/name`
     #[arg(value_parser = app, required_unless_present = "store")]
     app: Option<AppId>,
-    /// Every app that is made from this store, each recorded for itself; needs `--accept`
+    /// Release every app that reads this store, each with its own record; requires `--accept`
     #[arg(long, value_name = "STORE", conflicts_with = "app", requires = "accept")]
     store: Option<StoreName>,
-    /// The commit that is right, although what was accepted is not among its ancestors
+    /// Accept this commit, although it does not descend from the accepted one
     #[arg(long, value_name = "COMMIT")]
     accept: Option<String>,
     #[command(flatten)]
     reason: Reason,
 }
 
-/// Tells the agent how a change ended whose outcome it cannot find out
+/// Record the outcome of a change that the agent cannot determine
 ///
-/// Look at the object first: `setpoint why APP` names it.
+/// Inspect the object first: `setpoint why APP` names it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -117,12 +117,12 @@ Examples:
 pub(super) struct Settle {
     #[command(flatten)]
     app: App,
-    /// The change, as `setpoint why` names it
+    /// ID of the change, as shown by `setpoint why`
     intent: IntentId,
-    /// It happened
+    /// The change took effect
     #[arg(long, conflicts_with = "not_done", required_unless_present = "not_done")]
     done: bool,
-    /// It did not happen
+    /// The change did not take effect
     #[arg(long)]
     not_done: bool,
     #[command(flatten)]
@@ -138,14 +138,14 @@ struct App {
 
 #[derive(Debug, Args)]
 struct Reason {
-    /// Why; kept in the ledger
+    /// Reason for the order; recorded in the ledger
     #[arg(long)]
     reason: String,
 }
 
 fn length(text: &str) -> Result<Span, String> {
     let length = read_span(text).filter(|span| (Span::seconds(1)..=LONGEST_SUSPENSION).contains(span));
-    length.ok_or_else(|| "give a number and a unit, as in `30m` or `1h30m`, from 1s to 30d".to_owned())
+    length.ok_or_else(|| "expected a number and a unit, such as `30m` or `1h30m`, from 1s to 30d".to_owned())
 }
 
 impl From<Sync> for OrderRequest {
@@ -203,7 +203,7 @@ pub(super) fn release(release: Release, context: &Context, output: &mut impl Wri
     })?;
     if released.is_empty() {
         let store = store.map(|store| store.to_string()).unwrap_or_default();
-        let problem = format!("no app is made from a store {store}: `setpoint status` lists the stores");
+        let problem = format!("no app reads the store `{store}`; `setpoint status` lists the stores");
         return Err(Failure::Told(Exit::CouldNotRun, problem));
     }
     write(&released, |released, screen| show::all_ordered(released, &order, screen), context, output)

@@ -1,4 +1,5 @@
-//! `setpoint plan`: what would be done, and whether it would be let through. Changes nothing.
+//! `setpoint plan`: shows what would be changed, and whether the gates would permit it. Changes
+//! nothing.
 
 use std::io::Write;
 
@@ -12,28 +13,28 @@ use super::{Context, Failure};
 use crate::exit::Exit;
 use crate::show;
 
-/// Shows what would be done now, or if a revision were accepted
+/// Show what the agent would change, now or with another revision
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint plan                    what is about to be done, for every app
+  setpoint plan                    show the next changes of every app
   setpoint plan web/shop --rev 3f2a91c
-                                   what that commit would do, before it is merged
+                                   show what that commit would change, before it is merged
 
 Exit codes:
   0  there is nothing to do
   1  could not run
-  2  there are changes; of an app that is only observed, differences
-  4  the revision, or a step, would be refused")]
+  2  there are changes (for an app in observe mode: differences)
+  4  the revision or a step would be refused")]
 pub(super) struct Arguments {
-    /// Only this app, as `name` or `scope/name`
+    /// Show only this app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: Option<AppId>,
-    /// A version of the app's store, by its full id or an unambiguous beginning, on any branch;
-    /// default: the accepted version
+    /// Version of the app's store, as a full id or an unambiguous prefix, on any branch [default:
+    /// the accepted version]
     ///
-    /// A commit that is not on the branch the store follows is fetched: the newest one of any
-    /// reference of the repository, or any one of its branches.
+    /// The agent fetches commits that are not on the branch the store follows: the newest commit of
+    /// any reference of the repository, or any commit of one of its branches.
     #[arg(long, value_name = "REVISION")]
     rev: Option<String>,
 }

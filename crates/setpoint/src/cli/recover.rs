@@ -1,4 +1,4 @@
-//! `setpoint recover`: begins an installation anew whose data folder was lost.
+//! `setpoint recover`: starts a new ledger for an installation whose data directory was lost.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,23 +14,24 @@ use crate::complaint::told;
 use crate::exit::Exit;
 use crate::recover::Recovered;
 
-/// Own again what is declared and there, after the data folder was lost
+/// Take ownership of declared objects again, after the data directory was lost
 ///
-/// Works out what the stores declare now, looks for it on the targets, and records what is there as
-/// owned, all or nothing, into a data folder that owns nothing yet. No agent may be running on it.
-/// What is recovered is held at its declaration and never deleted until a person releases its app.
-/// The anchor of the ledger that was lost is kept beside the new one, and recorded.
+/// Renders the current declarations of the stores, finds the declared objects on the targets, and
+/// records those that exist as owned, all or nothing, in a data directory that owns nothing yet.
+/// Stop the agent first. Recovered objects are held at their declaration, and never deleted until a
+/// person releases their app. The anchor of the lost ledger is kept next to the new one, and
+/// recorded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint recover --config /etc/setpoint/bootstrap.yaml --reason \"the disk is gone, OPS-114\"
-  setpoint release web/shop --reason \"I looked at all of it\"
-                                   once an agent runs again: from now on it may delete what is not declared")]
+  setpoint release web/shop --reason \"I checked all of it\"
+                                   once an agent runs again: permit it to delete what is not declared")]
 pub(super) struct Recover {
-    /// The bootstrap document
+    /// Path of the bootstrap document
     #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
     config: PathBuf,
-    /// Why; kept in the ledger
+    /// Reason for the recovery; recorded in the ledger
     #[arg(long)]
     reason: String,
 }
@@ -38,7 +39,7 @@ pub(super) struct Recover {
 pub(super) fn run(arguments: Recover, context: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
     let Recover { config, reason } = arguments;
     if reason.trim().is_empty() {
-        return Err(could_not("say why: `--reason \"…\"` is recorded with the recovery"));
+        return Err(could_not("a reason is required: `--reason \"…\"` is recorded with the recovery"));
     }
     let options = options(&config, context)?;
     let recovered = runtime()?.block_on(recover_lost(options, user(rustix::process::geteuid().as_raw()), reason));
@@ -48,12 +49,9 @@ pub(super) fn run(arguments: Recover, context: &Context, output: &mut impl Write
         Form::Text => {
             writeln!(output, "{claims} objects of {} apps are owned again", apps.len())?;
             if let Some(former) = former {
-                writeln!(output, "the anchor of the ledger that was lost is kept as {}", former.display())?;
+                writeln!(output, "the anchor of the lost ledger is now {}", former.display())?;
             }
-            writeln!(
-                output,
-                "nothing of them is deleted until `setpoint release APP --reason …`; start the agent now"
-            )?;
+            writeln!(output, "none of them is deleted until `setpoint release APP --reason …`; start the agent now")?;
         }
     }
     Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! `setpoint run`: the agent, until it is told to stop. `setpoint apply`: the same agent, once, for
+//! `setpoint run`: the agent, until it is stopped. `setpoint apply`: the same agent, once, for
 //! pipelines.
 
 use std::io::Write;
@@ -20,27 +20,28 @@ use crate::complaint::told;
 use crate::doors::{self, Clock, OwnCluster, duration};
 use crate::exit::Exit;
 
-/// Hold this installation's apps, until told to stop
+/// Run the agent, which holds the apps of this installation
 ///
-/// Reads the bootstrap document, follows the store it names, and holds every app that the accepted
-/// control documents declare. It answers the other commands on DATA/agent.sock. SIGTERM and Ctrl-C
-/// end it gracefully: what has left is waited for and recorded.
+/// The agent reads the bootstrap document, follows the store that it names, and holds every app
+/// that the accepted control documents declare. It serves the other commands on the socket
+/// DATA/agent.sock. SIGTERM and Ctrl-C stop it gracefully: it waits for changes in flight and
+/// records their results.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint init lab && setpoint run --config lab/bootstrap.yaml --data lab/data
-                                   try it in a folder of your own
+                                   try it in a directory of your own
   setpoint run --config /etc/setpoint/bootstrap.yaml
-                                   as a service, with its data in /var/lib/setpoint")]
+                                   run as a service, with data in /var/lib/setpoint")]
 pub(super) struct Run {
-    /// The bootstrap document
+    /// Path of the bootstrap document
     #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
     config: PathBuf,
 }
 
-/// Converge once and say what came of it, for pipelines
+/// Converge once and print the result, for pipelines
 ///
-/// The same gates, budgets and ledger as the agent's. The data folder must not be in use by a
+/// Uses the same gates, budgets and ledger as the agent. The data directory must not be in use by a
 /// running agent.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -54,19 +55,19 @@ Exit codes:
   4  something is not as declared
   6  something was changed, and something is not as declared")]
 pub(super) struct Apply {
-    /// The bootstrap document
+    /// Path of the bootstrap document
     #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
     config: PathBuf,
-    /// Converge once and end; there is no other way yet
+    /// Converge once and exit; required, as there is no other mode yet
     #[arg(long, required = true)]
     once: bool,
-    /// How long it may take
+    /// Maximum time to converge, such as `90s` or `10m`
     #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = span)]
     timeout: Span,
 }
 
 fn span(text: &str) -> Result<Span, String> {
-    setpoint_documents::read_span(text).ok_or_else(|| "write it as `90s` or `1h30m`".to_owned())
+    setpoint_documents::read_span(text).ok_or_else(|| "expected a duration such as `90s` or `1h30m`".to_owned())
 }
 
 pub(super) fn could_not(text: impl Into<String>) -> Failure {
@@ -75,7 +76,7 @@ pub(super) fn could_not(text: impl Into<String>) -> Failure {
 
 pub(super) fn options(config: &Path, context: &Context) -> Result<AgentOptions, Failure> {
     let Some(data) = context.data.clone() else {
-        return Err(could_not("there is no home folder to keep data in: name a folder with `--data`"));
+        return Err(could_not("cannot choose a data directory: there is no home directory; set it with `--data`"));
     };
     let bootstrap = Bootstrap::read(config).map_err(|error| could_not(told(&error)))?;
     Ok(AgentOptions {
@@ -90,7 +91,7 @@ pub(super) fn options(config: &Path, context: &Context) -> Result<AgentOptions, 
 }
 
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    doors::runtime().map_err(|error| could_not(format!("the process cannot start its threads: {error}")))
+    doors::runtime().map_err(|error| could_not(format!("cannot start threads: {error}")))
 }
 
 pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
@@ -107,7 +108,7 @@ pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write +
         tokio::select! {
             told = told_to_stop() => {
                 told?;
-                writeln!(output, "stopping: what has left is waited for and recorded")?;
+                writeln!(output, "stopping: waiting for changes in flight, to record their results")?;
                 output.flush()?;
             }
             () = agent.ended() => {}
@@ -119,7 +120,7 @@ pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write +
 
 /// Waits for SIGTERM or Ctrl-C.
 pub(super) async fn told_to_stop() -> Result<(), Failure> {
-    let listen = |kind| signal(kind).map_err(|error| could_not(format!("signals cannot be heard: {error}")));
+    let listen = |kind| signal(kind).map_err(|error| could_not(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => {}
@@ -138,7 +139,7 @@ pub(super) fn apply(arguments: &Apply, context: &Context, output: &mut (impl Wri
             Err(_elapsed) => agent.standing().await.map_err(|ended| could_not(ended.to_string())),
         };
         let stopped = agent.stop().await.map_err(|error| could_not(told(&error)));
-        // Why it ended comes before that it did.
+        // An error of stopping says why the agent ended: it comes before the error that it did.
         stopped?;
         let standing = standing?;
         report(&standing, output)?;
@@ -146,7 +147,7 @@ pub(super) fn apply(arguments: &Apply, context: &Context, output: &mut (impl Wri
     })
 }
 
-/// Waits until nothing more will happen by itself.
+/// Waits until the agent has nothing left to do by itself.
 async fn settled(agent: &mut RunningAgent) -> Result<Standing, Failure> {
     loop {
         let standing = agent.standing().await.map_err(|ended| could_not(ended.to_string()))?;
@@ -165,8 +166,8 @@ fn is_settled(standing: &Standing) -> bool {
     standing.holding && answered && controlled && standing.apps.values().all(|app| !app.pending)
 }
 
-/// What is wrong with an app, if anything is. What people decided (a suspension, a hold they asked
-/// for) is no failure.
+/// Returns the problem of an app, if it has one. A person's decision (a suspension, a requested
+/// hold) is no failure.
 fn failure(app: &AppId, status: &AppStatus) -> Option<String> {
     if let Some(refused) = &status.refused {
         return Some(format!("{} is refused: {}", refused.revision, refused.problem));

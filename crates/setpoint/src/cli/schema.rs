@@ -1,4 +1,4 @@
-//! `setpoint schema`: every field of every document, with its meaning and default.
+//! `setpoint schema`: explains every field of every document, with its meaning and default.
 
 use std::io::Write;
 
@@ -9,19 +9,19 @@ use setpoint_target_host::{API_VERSION, FieldDoc, KindDoc};
 use super::Failure;
 use crate::exit::Exit;
 
-/// Explains every field of the documents
+/// Explain the fields of all documents
 ///
-/// Those that control Setpoint (`setpoint.dev/v1`) and those that an app declares for a host
-/// (`host.setpoint.dev/v1`).
+/// Covers the documents that control Setpoint (`setpoint.dev/v1`), and those that an app declares
+/// for a host (`host.setpoint.dev/v1`).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint schema app
   setpoint schema file")]
 pub(super) struct Arguments {
-    /// Only this kind, for example `app`; all of them if unsaid
+    /// Kind to explain, for example `app` [default: all kinds]
     kind: Option<String>,
-    /// Write the reference page of all kinds, as in docs/reference.md
+    /// Print the reference page of all kinds, as in docs/reference.md
     #[arg(long, conflicts_with = "kind")]
     markdown: bool,
 }
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<(), 
     Ok(output.write_all(text.as_bytes())?)
 }
 
-/// A kind of a host.
+/// Returns the page of a kind of host objects.
 fn page(kind: &KindDoc) -> KindPage {
     let mut fields = Vec::new();
     add_lines(setpoint_target_host::METADATA, "metadata", &mut fields);

@@ -105,7 +105,7 @@ async fn after_an_older_copy_is_restored_nothing_is_changed_until_the_gap_is_rec
     for (arguments, part) in [
         (&["--lost", &(lost + 1).to_string(), "--reason", "x"][..], "nothing was recorded"),
         (&["--lost", &lost.to_string()], "--reason"),
-        (&["--lost", &lost.to_string(), "--reason", " "], "say why"),
+        (&["--lost", &lost.to_string(), "--reason", " "], "a reason is required"),
     ] {
         let refused = gap(&lab, arguments);
         assert_eq!(refused.code, Some(1), "{refused:?}");

@@ -1,8 +1,8 @@
-//! `setpoint demo`: the main job in half a minute, with nothing to configure and nothing left
-//! behind.
+//! `setpoint demo`: shows the main job in half a minute. It needs no configuration and removes
+//! everything it creates.
 //!
-//! `stage` is the temporary folder with a repository and a real agent in a process of its own;
-//! `story` is what happens on it; `teller` writes it down.
+//! `stage` is the temporary directory with a repository and a real agent in its own process;
+//! `story` is the sequence of events; `teller` prints them.
 
 mod stage;
 mod story;
@@ -18,18 +18,18 @@ use super::run::{could_not, runtime, told_to_stop};
 use super::{Context, Failure};
 use crate::exit::Exit;
 
-/// See what Setpoint does, in half a minute
+/// Demonstrate Setpoint in half a minute
 ///
-/// Makes a Git repository and a managed folder in a temporary folder, starts an agent, and lets
-/// things go wrong. Needs no configuration, no rights and no `git`; touches nothing outside the
-/// temporary folder, which is removed at the end.
+/// Creates a Git repository and a managed directory in a temporary directory, starts an agent, and
+/// causes drift, mistakes and crashes. Needs no configuration, no privileges and no `git`. Touches
+/// nothing outside the temporary directory, and removes it at the end.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint demo                    the story, then nothing is left
-  setpoint demo --keep             leave the agent running, with commands to try")]
+  setpoint demo                    run the demo and remove everything
+  setpoint demo --keep             keep the agent running at the end, with commands to try")]
 pub(super) struct Demo {
-    /// Leave everything running at the end, until Ctrl-C
+    /// Keep everything running at the end, until Ctrl-C
     #[arg(long)]
     keep: bool,
 }
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Demo, context: &Context, output: &mut (impl Write 
         let left = stage.clear().await;
         teller.line("")?;
         match &left {
-            Ok(()) => teller.line("The temporary folder is removed.")?,
+            Ok(()) => teller.line("The temporary directory is removed.")?,
             Err(problem) => teller.line(problem)?,
         }
         ended.map(|()| Exit::Done)

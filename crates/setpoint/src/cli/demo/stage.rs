@@ -1,5 +1,5 @@
-//! The stage of the demo: a temporary folder with a repository, a managed folder, and an agent in a
-//! process of its own.
+//! The stage of the demo: a temporary directory with a repository, a managed directory, and an
+//! agent in its own process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use super::super::init::{Starter, author};
 use crate::complaint::told;
 use crate::doors::{self, Clock, duration};
 
-/// How often the agent is asked while something is waited for.
+/// The interval at which the demo polls the agent.
 const GLANCE: Span = Span::millis(10);
-/// Nothing of the story takes longer.
+/// The longest wait for any event of the story.
 const PATIENCE: Span = Span::seconds(60);
 
 #[derive(Debug)]
@@ -34,11 +34,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes the folder, the repository and the first commit.
+    /// Creates the directory, the repository and the first commit.
     pub(super) fn set() -> Result<Self, String> {
         let clock = Clock::start();
-        let folder =
-            doors::temporary_folder("setpoint-demo").map_err(|error| format!("no temporary folder: {error}"))?;
+        let folder = doors::temporary_folder("setpoint-demo")
+            .map_err(|error| format!("cannot create a temporary directory: {error}"))?;
         let starter = Starter::make(&folder, clock)?;
         let repository = LocalRepository::open(&starter.repository).map_err(|error| told(&error))?;
         let branch = Branch::parse("main").map_err(|error| told(&error))?;
@@ -53,7 +53,7 @@ impl Stage {
         self.folder.join("data")
     }
 
-    /// A path of the managed folder.
+    /// Returns a path in the managed directory.
     pub(super) fn managed(&self, path: &str) -> PathBuf {
         self.starter.managed.join(path)
     }
@@ -62,12 +62,12 @@ impl Stage {
         Client::new(socket_in(&self.data()))
     }
 
-    /// Starts the agent as a user would. What it says goes to a file beside its data.
+    /// Starts the agent as a user would. Its standard error goes to a file next to its data.
     #[expect(clippy::disallowed_methods, reason = "the demo starts the agent as a user would")]
     pub(super) fn start_agent(&mut self) -> Result<(), String> {
         let said = fs::OpenOptions::new().create(true).append(true).open(self.folder.join("agent.log"));
-        let said = said.map_err(|error| format!("the agent's log cannot be written: {error}"))?;
-        let program = doors::this_program().map_err(|error| format!("this program is not to be found: {error}"))?;
+        let said = said.map_err(|error| format!("cannot write the agent's log: {error}"))?;
+        let program = doors::this_program().map_err(|error| format!("cannot find the setpoint program: {error}"))?;
         let agent = Command::new(program)
             .args(["run", "--config"])
             .arg(&self.starter.bootstrap)
@@ -78,36 +78,36 @@ impl Stage {
             .stderr(said)
             .kill_on_drop(true)
             .spawn();
-        self.agent = Some(agent.map_err(|error| format!("the agent cannot be started: {error}"))?);
+        self.agent = Some(agent.map_err(|error| format!("cannot start the agent: {error}"))?);
         Ok(())
     }
 
-    /// SIGKILL: no good-bye, no clean-up.
+    /// Sends SIGKILL: the agent gets no chance to clean up.
     pub(super) async fn kill_agent(&mut self) -> Result<(), String> {
         let Some(mut agent) = self.agent.take() else { return Ok(()) };
-        agent.kill().await.map_err(|error| format!("the agent cannot be killed: {error}"))
+        agent.kill().await.map_err(|error| format!("cannot kill the agent: {error}"))
     }
 
-    /// SIGTERM, and waits until it has gone.
+    /// Sends SIGTERM, and waits until the agent has exited.
     pub(super) async fn stop_agent(&mut self) -> Result<(), String> {
         let Some(mut agent) = self.agent.take() else { return Ok(()) };
         let pid = agent.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
             rustix::process::kill_process(pid, rustix::process::Signal::TERM)
-                .map_err(|error| format!("the agent cannot be stopped: {error}"))?;
+                .map_err(|error| format!("cannot stop the agent: {error}"))?;
         }
         agent.wait().await.map(drop).map_err(|error| format!("the agent did not stop: {error}"))
     }
 
-    /// Lets a child process, not the agent and not this one, do something to the managed files.
-    #[expect(clippy::disallowed_methods, reason = "who changes something must be another process")]
+    /// Runs a child process, neither the agent nor this one, that changes the managed files.
+    #[expect(clippy::disallowed_methods, reason = "another process must make the change")]
     pub(super) async fn stranger(&self, script: &str) -> Result<Timestamp, String> {
         let before = self.clock.now();
         let child = Command::new("/bin/sh").arg("-c").arg(script).current_dir(&self.starter.managed).status().await;
         match child {
             Ok(status) if status.success() => Ok(before),
             Ok(status) => Err(format!("`{script}` ended with {status}")),
-            Err(error) => Err(format!("/bin/sh cannot be started: {error}")),
+            Err(error) => Err(format!("cannot start /bin/sh: {error}")),
         }
     }
 
@@ -117,13 +117,13 @@ impl Stage {
         version.map(|version| version.to_string()[..12].to_owned()).map_err(|error| told(&error))
     }
 
-    /// Waits until something is true of an app.
+    /// Waits until an app fulfils a condition.
     pub(super) async fn until(&self, app: &AppId, wanted: impl Fn(&AppDetail) -> bool) -> Result<AppDetail, String> {
         let client = self.client();
         let look = async || client.app(app.clone()).await.ok().filter(&wanted);
-        self.glance(look)
-            .await
-            .ok_or_else(|| format!("{app} did not get there; see {}", self.folder.join("agent.log").display()))
+        self.glance(look).await.ok_or_else(|| {
+            format!("{app} did not reach the expected state in time; see {}", self.folder.join("agent.log").display())
+        })
     }
 
     pub(super) async fn until_converged(&self, app: &AppId, resources: usize) -> Result<AppDetail, String> {
@@ -131,7 +131,7 @@ impl Stage {
             .await
     }
 
-    /// Waits for a drift that was seen after an instant and put right.
+    /// Waits for a drift that was detected after an instant and has been healed.
     pub(super) async fn drift_since(&self, app: &AppId, since: Timestamp) -> Result<DriftRecord, String> {
         let client = self.client();
         let question = DriftQuestion { app: Some(app.clone()), limit: 5 };
@@ -142,11 +142,11 @@ impl Stage {
         self.glance(look).await.ok_or_else(|| "no drift was recorded".to_owned())
     }
 
-    /// Waits until a file is there, and not a moment longer.
+    /// Waits until a file exists, and returns at once.
     pub(super) async fn until_there(&self, path: &Path) -> Result<(), String> {
         let look = async || path.exists().then_some(());
         let seen = self.glance_every(Span::millis(1), look).await;
-        seen.ok_or_else(|| format!("{} never appeared", path.display()))
+        seen.ok_or_else(|| format!("{} did not appear in time", path.display()))
     }
 
     pub(super) async fn order(&self, request: &OrderRequest) -> Result<(), String> {
@@ -170,10 +170,9 @@ impl Stage {
         timeout(duration(PATIENCE), looking).await.ok()
     }
 
-    /// Ends the agent and removes the folder.
+    /// Stops the agent and removes the directory.
     pub(super) async fn clear(mut self) -> Result<(), String> {
         self.stop_agent().await?;
-        fs::remove_dir_all(&self.folder)
-            .map_err(|error| format!("{} cannot be removed: {error}", self.folder.display()))
+        fs::remove_dir_all(&self.folder).map_err(|error| format!("cannot remove {}: {error}", self.folder.display()))
     }
 }

@@ -1,4 +1,5 @@
-//! What happens on the stage. Every line that claims something was waited for and seen.
+//! The sequence of events on the stage. The demo waits for each effect that it claims, and observes
+//! it.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +20,7 @@ use super::stage::Stage;
 use super::teller::Teller;
 use crate::agent::bootstrap::Bootstrap;
 
-/// Files of the app that is in the making when the agent is killed.
+/// The number of files of the app that is being created when the agent is killed.
 const FLEET: usize = 400;
 
 fn app(name: &str) -> AppId {
@@ -41,10 +42,10 @@ pub(super) async fn tell<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>
 }
 
 async fn converge<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("A repository declares a folder and two files. An agent is started.")?;
+    teller.chapter("A repository declares a directory and two files. An agent starts.")?;
     let before = stage.clock.now();
     stage.start_agent().map_err(could_not)?;
-    teller.wait("the agent reads the repository, accepts the first commit and makes what it declares")?;
+    teller.wait("the agent reads the repository, accepts the first commit and creates the declared objects")?;
     let detail = stage.until_converged(&app("hello"), 3).await.map_err(could_not)?;
     let after = stage.clock.now().since(before);
     teller.seen(&format!("converged {after} after its start: {}", declared(&detail)))?;
@@ -56,11 +57,11 @@ fn declared(detail: &AppDetail) -> String {
 }
 
 async fn drift<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("Another process meddles. What it does is seen, recorded and put right.")?;
+    teller.chapter("Another process interferes. The agent detects, records and heals each change.")?;
     let deeds = [
         ("edits a file", "echo \"I was here\" >> config/greeting"),
         ("deletes one", "rm config/colours"),
-        ("opens one to everybody", "chmod 0666 config/colours"),
+        ("opens one to all users", "chmod 0666 config/colours"),
     ];
     for (deed, script) in deeds {
         teller.act(&format!("A process {deed}: {script}"))?;
@@ -68,12 +69,12 @@ async fn drift<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Resul
         let since = stage.stranger(script).await.map_err(could_not)?;
         let drift = stage.drift_since(&app("hello"), since).await.map_err(could_not)?;
         let healed = drift.healed.unwrap_or(drift.seen);
-        // A difference of the whole is one that has no field.
+        // A difference of the whole object has no field.
         let fields = drift.differences.iter().filter(|difference| difference.path != Path::default());
         let fields: Vec<_> = fields.map(|difference| difference.path.to_string()).collect();
         let what = if fields.is_empty() { "gone".to_owned() } else { fields.join(", ") };
         let (seen, healed) = (drift.seen.since(since), healed.since(since));
-        teller.seen(&format!("{} ({what}): seen after {seen}, put right after {healed}", drift.key.name()))?;
+        teller.seen(&format!("{} ({what}): detected after {seen}, healed after {healed}", drift.key.name()))?;
     }
     Ok(())
 }
@@ -83,7 +84,7 @@ async fn change<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Resu
     let colours = write("apps/hello/colours.txt", "red\ngreen\nblue\nviolet\n");
     let commit = stage.commit(&[colours], "Add violet\n", Parent::Head).map_err(could_not)?;
     teller.act(&format!("Commit {commit} adds a colour."))?;
-    teller.wait("the repository is asked every second")?;
+    teller.wait("the agent polls the repository every second")?;
     let moved = |detail: &AppDetail| {
         let accepted =
             detail.summary.accepted.as_ref().is_some_and(|accepted| accepted.revision.to_string().contains(&commit));
@@ -99,61 +100,61 @@ async fn change<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Resu
 }
 
 async fn refuse<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("A commit has a mistake. It is refused, and what was accepted stays in force.")?;
+    teller.chapter("A commit has a mistake. The agent refuses it; the accepted version stays in force.")?;
     let broken = "apiVersion: host.setpoint.dev/v1\nkind: File\nmetadata: { name: extra }\nspec:\n  path: /config/extra\n  contents: oops\n";
     let commit =
         stage.commit(&[write("apps/hello/extra.yaml", broken)], "Add a file\n", Parent::Head).map_err(could_not)?;
     teller.act(&format!("Commit {commit} writes `contents` where `content` was meant."))?;
-    teller.wait("the commit is judged")?;
+    teller.wait("the agent checks the commit")?;
     let detail = stage.until(&app("hello"), |detail| detail.refused.is_some()).await.map_err(could_not)?;
     teller.stopped("refused:")?;
     teller.quote(&detail.refused.map(|refused| refused.problem).unwrap_or_default())?;
-    let mended = broken.replace("contents: oops", "content: |\n    mended");
+    let mended = broken.replace("contents: oops", "content: |\n    corrected");
     let commit =
-        stage.commit(&[write("apps/hello/extra.yaml", &mended)], "Say content\n", Parent::Head).map_err(could_not)?;
-    teller.wait("the next commit is judged")?;
+        stage.commit(&[write("apps/hello/extra.yaml", &mended)], "Write content\n", Parent::Head).map_err(could_not)?;
+    teller.wait("the agent checks the next commit")?;
     stage.until_converged(&app("hello"), 4).await.map_err(could_not)?;
-    teller.seen(&format!("commit {commit} mends it and is applied"))?;
+    teller.seen(&format!("commit {commit} corrects it and is applied"))?;
     Ok(())
 }
 
 async fn rewrite<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("History is rewritten. Nobody follows that silently.")?;
+    teller.chapter("History is rewritten. The agent does not follow it silently.")?;
     let colours = write("apps/hello/colours.txt", "grey\n");
     let commit = stage.commit(&[colours], "All is grey, and always was\n", Parent::Orphan).map_err(could_not)?;
-    teller.act(&format!("The branch is forced to {commit}, which does not descend from what was accepted."))?;
-    teller.wait("the new head is compared with the accepted one")?;
+    teller.act(&format!("The branch is forced to {commit}, which does not descend from the accepted commit."))?;
+    teller.wait("the agent compares the new head with the accepted one")?;
     let rewritten =
         |detail: &AppDetail| detail.hold.as_ref().is_some_and(|hold| matches!(hold.why, HoldReason::Rewritten { .. }));
     let detail = stage.until(&app("hello"), rewritten).await.map_err(could_not)?;
     teller.stopped("held, both heads shown:")?;
     teller.quote(&detail.hold.map(|hold| hold.why.to_string()).unwrap_or_default())?;
-    // What `setpoint release --store` does: the control documents come from the same history.
+    // This is `setpoint release --store`: the control documents come from the same history.
     for name in [app("hello"), Bootstrap::root()] {
         let order = OrderKind::Release { accept: Some(commit.clone()) };
         let release = OrderRequest { app: name, reason: "the rewrite was ours".to_owned(), order };
         stage.order(&release).await.map_err(could_not)?;
     }
-    teller.wait("the release is recorded, then followed")?;
+    teller.wait("the agent records the release, then follows it")?;
     stage
         .until(&app("hello"), |detail| detail.hold.is_none() && detail.summary.state == AppState::Converged)
         .await
         .map_err(could_not)?;
     teller.seen(&format!(
-        "a person says which is right: setpoint release --store {} --accept {commit} --reason \"the rewrite was ours\"",
+        "a person names the correct version: setpoint release --store {} --accept {commit} --reason \"the rewrite was ours\"",
         Bootstrap::store()
     ))?;
     Ok(())
 }
 
 async fn empty<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("The app's folder is emptied. An empty folder is not an order to delete everything.")?;
+    teller.chapter("The app's directory is emptied. An empty directory is not an order to delete everything.")?;
     let gone = ["apps/hello/hello.yaml", "apps/hello/extra.yaml", "apps/hello/colours.txt"];
     let removals: Vec<_> =
         gone.iter().map(|path| Change::Remove { path: StorePath::new(path).expect("a plain path") }).collect();
     let commit = stage.commit(&removals, "Clean up\n", Parent::Head).map_err(could_not)?;
     teller.act(&format!("Commit {commit} removes every file of the app."))?;
-    teller.wait("the commit is judged")?;
+    teller.wait("the agent checks the commit")?;
     let detail = stage.until(&app("hello"), |detail| detail.refused.is_some()).await.map_err(could_not)?;
     let there = stage.managed("config/greeting").exists();
     teller
@@ -163,7 +164,7 @@ async fn empty<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Resul
 }
 
 async fn kill<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("The agent is killed in the middle of a change, and started again.")?;
+    teller.chapter("The agent is killed in the middle of a change, and restarted.")?;
     let mut files = vec![write("setpoint/fleet.yaml", &fleet_app())];
     files.push(write("apps/fleet/files.yaml", &fleet_files()));
     let commit = stage.commit(&files, "Declare a fleet of files\n", Parent::Head).map_err(could_not)?;
@@ -176,7 +177,7 @@ async fn kill<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result
     });
     teller.act(&format!("kill -9, with {made} of {FLEET} files in place."))?;
     stage.start_agent().map_err(could_not)?;
-    teller.wait("the new agent finds out how what was under way has ended, then goes on")?;
+    teller.wait("the new agent determines the outcome of the changes in flight, then continues")?;
     stage.until_converged(&app("fleet"), FLEET + 1).await.map_err(could_not)?;
     let whole = (0..FLEET)
         .all(|n| fs::read_to_string(stage.managed(&format!("fleet/{n:03}"))).is_ok_and(|text| text == fleet_text(n)));
@@ -208,7 +209,7 @@ fn fleet_files() -> String {
 }
 
 async fn prove<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("Everything that was decided and done is in the ledger.")?;
+    teller.chapter("The ledger holds every decision and every action.")?;
     stage.stop_agent().await.map_err(could_not)?;
     let keys = fs::read_to_string(stage.data().join("ledger.keys")).unwrap_or_default();
     let keys: Vec<Key> = keys.lines().filter_map(|key| key.parse().ok()).collect();
@@ -219,11 +220,11 @@ async fn prove<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Resul
         teller.seen(&format!("verified: {records} records, every hash and signature recomputed by a verifier that shares no code with the writer"))?;
         return Ok(());
     }
-    Err(could_not("the ledger is not sound: please report this"))
+    Err(could_not("the ledger is not sound; report this as a bug"))
 }
 
 async fn stay<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("The agent goes on running. Try, in another terminal:")?;
+    teller.chapter("The agent keeps running. Try, in another terminal:")?;
     let data = stage.data();
     let data = data.display();
     for command in ["status", "why hello", "get fleet", "drift", "history --limit 20", "plan"] {
@@ -231,6 +232,6 @@ async fn stay<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result
     }
     teller.act(&format!("setpoint --data {data} suspend fleet --for 5m --reason \"trying things\""))?;
     teller.act(&format!("echo mine > {}", stage.managed("config/greeting").display()))?;
-    teller.act("Ctrl-C ends it and removes everything.")?;
+    teller.act("Ctrl-C stops it and removes everything.")?;
     told_to_stop().await
 }

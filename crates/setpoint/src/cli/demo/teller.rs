@@ -1,18 +1,18 @@
-//! Writes the story down: chapters, what was done, what was seen. Live on a terminal, plain lines
-//! elsewhere.
+//! Prints the story: chapters, actions and results. On a terminal it updates lines in place;
+//! elsewhere it prints plain lines.
 
 use std::io::{self, Write};
 use std::path::Path;
 
 use crate::show::{Paint, Screen, wrap};
 
-/// Columns of a quotation.
+/// The width of a quotation in columns.
 const QUOTED: usize = 100;
 
 pub(super) struct Teller<'a, W> {
     output: &'a mut W,
     colour: bool,
-    /// A line may be written over.
+    /// Lines can be overwritten: the output is a terminal.
     live: bool,
     chapter: u32,
 }
@@ -24,9 +24,9 @@ impl<'a, W: Write> Teller<'a, W> {
 
     pub(super) fn opening(&mut self, folder: &Path) -> io::Result<()> {
         self.line(
-            "Setpoint holds real systems at what a Git repository declares. This is a real agent on a small stage:",
+            "Setpoint holds real systems at the state that a Git repository declares. This demo runs a real agent:",
         )?;
-        self.line(&format!("everything happens in {}, and nothing else is touched.", folder.display()))
+        self.line(&format!("everything happens in {}; nothing else is touched.", folder.display()))
     }
 
     pub(super) fn chapter(&mut self, title: &str) -> io::Result<()> {
@@ -36,12 +36,12 @@ impl<'a, W: Write> Teller<'a, W> {
         self.line(&title)
     }
 
-    /// What somebody does.
+    /// Prints an action of a person or process.
     pub(super) fn act(&mut self, text: &str) -> io::Result<()> {
         self.line(&format!("   {text}"))
     }
 
-    /// Something is waited for: shown on a terminal until it is seen.
+    /// Shows on a terminal what the demo waits for, until the next line replaces it.
     pub(super) fn wait(&mut self, text: &str) -> io::Result<()> {
         if self.live {
             write!(self.output, "   {}\r", Paint::Faint.on(&format!("… {text}"), self.colour))?;
@@ -50,21 +50,21 @@ impl<'a, W: Write> Teller<'a, W> {
         Ok(())
     }
 
-    /// It was seen, and it is good.
+    /// Prints a good result that was observed.
     pub(super) fn seen(&mut self, text: &str) -> io::Result<()> {
         let mark = Paint::Good.on("✓", self.colour);
         self.over(&format!("   {mark} {text}"))
     }
 
-    /// It was refused, held or kept: also good, and worth a second look.
+    /// Prints that something was refused, held or not deleted: also good, and worth attention.
     pub(super) fn stopped(&mut self, text: &str) -> io::Result<()> {
         let mark = Paint::Warn.on("■", self.colour);
         self.over(&format!("   {mark} {text}"))
     }
 
-    /// What the agent says about it, word for word.
+    /// Prints a message of the agent, word for word.
     pub(super) fn quote(&mut self, text: &str) -> io::Result<()> {
-        // Also in a pipe: it is read by people.
+        // Quotations are wrapped in a pipe, too, because people read them.
         for line in wrap(text, Some(QUOTED)).iter().take(6) {
             self.line(&format!("     {}", Paint::Faint.on(&format!("│ {line}"), self.colour)))?;
         }
