@@ -1,9 +1,8 @@
-//! An error told to a person: what went wrong and everything that caused it, each once, on one
-//! line.
+//! Formats an error for people: the error and all its causes, each once, on one line.
 
 use std::error::Error;
 
-/// The error and its causes, outermost first.
+/// Returns the error and its causes, outermost first.
 pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,21 +1,21 @@
-//! Exit codes: what a script may rely on.
+//! Exit codes: what scripts may rely on.
 
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: it did what was asked, and there is nothing more to do.
+    /// 0: the command succeeded, and there is nothing more to do.
     Done,
-    /// 1: it could not run: wrong usage, no agent, an unreadable file, a full disk. It says nothing
-    /// about what was asked.
+    /// 1: the command could not run: wrong usage, no agent, an unreadable file, a full disk. The
+    /// code means nothing about the subject of the command.
     CouldNotRun,
-    /// 2: it ran, and there are changes: a plan has steps, renders differ.
+    /// 2: the command ran, and there are changes: a plan has steps, renders differ.
     Changed,
-    /// 4: it ran, and the answer is bad: a ledger is not sound, a version would be refused, a test
-    /// message was not taken, no log could be read.
+    /// 4: the command ran with a bad result: a ledger is not sound, a version would be refused, a
+    /// test message was rejected, no log could be read.
     Failed,
-    /// 6: it ran, something was changed, and the answer is bad all the same.
+    /// 6: the command ran and changed something, and the result is bad all the same.
     ChangedAndFailed,
 }
 

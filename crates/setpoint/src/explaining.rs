@@ -1,12 +1,12 @@
-//! Who set what of a resource, in the words of the API: for the command, which looks at a folder,
-//! and for the agent, which looks at an app.
+//! Explanations of fields in the types of the API: for the command, which reads a directory, and
+//! for the agent, which reads an app.
 
 use setpoint_api::answer::{Explained, ExplainedField};
 use setpoint_core::version::Revision;
 use setpoint_kustomize::explanation::Explanation;
 use setpoint_kustomize::provenance::Set;
 
-/// An explanation whose files are called as `name` says.
+/// Converts an explanation. `name` returns the name under which a file is shown.
 pub(crate) fn told(explanation: Explanation, revision: Option<Revision>, name: impl Fn(&str) -> String) -> Explained {
     let Explanation { resource, namespace, fields } = explanation;
     let field = |Set { field, value, file, line, by }: Set| ExplainedField {

@@ -1,36 +1,36 @@
-//! Two renders of one kustomization, ours and another program's, and what to tell of them.
+//! Two renders of one kustomization, ours and another program's, and their differences.
 
 use setpoint_render_external::{Shadow, compare};
 
-/// What becomes of a version that could not be compared, wherever that is told.
+/// The note on a version that could not be compared, wherever it is reported.
 pub(crate) const TRIED_AGAIN: &str = "it is tried again with the next commit";
 
-/// What two programs made of one kustomization: what they wrote, or why not.
+/// The results of two programs for one kustomization: the output, or the reason for having none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
     pub(crate) ours: Result<&'a str, &'a str>,
     pub(crate) theirs: Result<&'a str, &'a str>,
 }
 
-/// How they compare.
+/// The comparison of two results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Compared {
-    /// Byte for byte.
+    /// Equal byte for byte.
     Alike,
-    /// What differs, a line each.
+    /// The differences, one line each.
     Different(Vec<String>),
-    /// Neither gives anything, which is no difference either: our reason, and theirs.
+    /// Neither program renders it, which is no difference either: our reason, and theirs.
     Refused { ours: String, theirs: String },
 }
 
 impl Compared {
-    /// What to tell of it, a line each.
+    /// Returns the report of the comparison, one line each.
     pub(crate) fn lines(self) -> Vec<String> {
         match self {
             Self::Alike => Vec::new(),
             Self::Different(lines) => lines,
             Self::Refused { ours, theirs } => {
-                vec![format!("we refuse it: {ours}"), format!("the other program does, too: {theirs}")]
+                vec![format!("we refuse it: {ours}"), format!("the other program refuses it, too: {theirs}")]
             }
         }
     }
@@ -78,6 +78,6 @@ mod tests {
         assert_eq!(lines, ["we refuse it, and the other program does not: bad"]);
         let refused = Compared::Refused { ours: "bad".to_owned(), theirs: "worse".to_owned() };
         assert_eq!(compared(Err("bad"), Err("worse")), refused);
-        assert_eq!(refused.lines(), ["we refuse it: bad", "the other program does, too: worse"]);
+        assert_eq!(refused.lines(), ["we refuse it: bad", "the other program refuses it, too: worse"]);
     }
 }

@@ -94,10 +94,10 @@ fn every_page_can_be_read_in_a_pipe() {
     has(&place.run(&["get", "web/shop"]), &["Open the shop at nine", "file /etc/shop.conf", "7-31", "Not done: 3"]);
     has(&place.run(&["why", "web/shop"]), &["web/shop is held", "setpoint resume web/shop", "did you mean `content`"]);
     has(&place.run(&["history", "--limit", "2"]), &["412", "411", "acceptance", "2026-11-15 11:59:00Z"]);
-    has(&place.run(&["drift"]), &["put right after 38 ms", "not put right", "likely by vim (user:max)"]);
+    has(&place.run(&["drift"]), &["healed after 38 ms", "not healed", "likely by vim (user:max)"]);
     has(
         &place.run(&["tree", "web/shop"]),
-        &["    Pod/front-77b0-q8", "ImagePullBackOff", "3 more of Pod", "Not looked at"],
+        &["    Pod/front-77b0-q8", "ImagePullBackOff", "3 more of Pod", "Not observed"],
     );
     for arguments in [
         &["status"][..],
@@ -231,7 +231,7 @@ fn an_override_without_its_reason_never_reaches_the_agent() {
 fn a_notifier_that_did_not_take_the_message_is_exit_4() {
     let run = Place::new().run(&["notify", "test"]);
     assert_eq!(run.code, Some(4));
-    has(&run, &["default/ops: took the message", "web/shop-team: hooks.example returned 403"]);
+    has(&run, &["default/ops: accepted the message", "web/shop-team: hooks.example returned 403"]);
 }
 
 #[test]

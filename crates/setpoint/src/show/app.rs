@@ -1,4 +1,4 @@
-//! `setpoint get`.
+//! The page of `setpoint get`.
 
 use setpoint_api::answer::{AppDetail, ResourceLine, ShadowStanding, Unhealthy, VersionNote};
 use setpoint_core::decide::Drift;
@@ -35,7 +35,7 @@ pub(crate) fn app(detail: &AppDetail, screen: &Screen) -> String {
     page.into_text()
 }
 
-/// What the app is at, and what keeps it there.
+/// Writes the versions of the app, and all that holds it there.
 fn standing(detail: &AppDetail, page: &mut Page<'_>) {
     let now = page.screen.now;
     match &detail.summary.accepted {
@@ -64,20 +64,20 @@ fn standing(detail: &AppDetail, page: &mut Page<'_>) {
     }
 }
 
-/// Why an app is held, by whom, since when.
+/// Returns why an app is held, by whom, and since when.
 pub(super) fn hold(hold: &Hold, screen: &Screen) -> String {
     let why = match &hold.why {
         HoldReason::Asked { reason } => reason.clone(),
         HoldReason::RolledBack { failed } => format!("#{failed} failed and was rolled back"),
         HoldReason::Rewritten { accepted, offered } => {
-            format!("history was rewritten, or a tag was moved: {accepted} was accepted, {offered} came in its place")
+            format!("history was rewritten, or a tag was moved: {accepted} was accepted, {offered} is offered instead")
         }
     };
     let at = hold.bundle.map_or_else(String::new, |bundle| format!(", at bundle {}", bundle.short()));
     format!("{why}; by {}, {}{at}", hold.by, time::both(hold.at, screen.now))
 }
 
-/// Why an app is suspended, by whom, until when.
+/// Returns why an app is suspended, by whom, and until when.
 pub(super) fn suspension(suspension: &Suspension, screen: &Screen) -> String {
     let Suspension { reason, by, at, until } = suspension;
     let (since, until) = (time::relative(*at, screen.now), time::both(*until, screen.now));
@@ -89,20 +89,20 @@ fn resources(lines: &[ResourceLine], page: &mut Page<'_>) {
         return;
     }
     page.heading(&format!("Resources: {}", lines.len()));
-    let mut table = Table::new(["KIND", "KEY", "STANDING"]);
+    let mut table = Table::new(["KIND", "KEY", "OWNERSHIP"]);
     for ResourceLine { key, kind, declared, owned } in lines {
         let standing = match (declared, owned) {
-            (true, true) => Painted::new("declared, ours", Paint::Plain),
-            (true, false) => Painted::new("declared, not ours yet", Paint::Warn),
-            (false, true) => Painted::new("no longer declared, still ours", Paint::Warn),
-            (false, false) => Painted::new("neither declared nor ours", Paint::Faint),
+            (true, true) => Painted::new("declared, owned", Paint::Plain),
+            (true, false) => Painted::new("declared, not owned yet", Paint::Warn),
+            (false, true) => Painted::new("no longer declared, still owned", Paint::Warn),
+            (false, false) => Painted::new("neither declared nor owned", Paint::Faint),
         };
         table.row([kind.as_str().into(), key.to_string().into(), standing]);
     }
     page.table(2, &table);
 }
 
-/// What is not well, and why.
+/// Writes the unhealthy objects, with the reasons.
 pub(super) fn unhealthy(objects: &[Unhealthy], page: &mut Page<'_>) {
     if objects.is_empty() {
         return;
@@ -127,7 +127,7 @@ fn not_done(report: &[Withheld], page: &mut Page<'_>) {
     page.table(2, &table);
 }
 
-/// What differs, and who did it.
+/// Writes the differences, and who made them.
 pub(super) fn drifts(drifts: &[Drift], page: &mut Page<'_>) {
     if drifts.is_empty() {
         return;
@@ -141,7 +141,7 @@ pub(super) fn drifts(drifts: &[Drift], page: &mut Page<'_>) {
     }
 }
 
-/// What stands there undeclared and is left alone, and whose it is.
+/// Writes undeclared fields that are left alone, and whose they are.
 pub(super) fn remarks(remarks: &[Drift], page: &mut Page<'_>) {
     if remarks.is_empty() {
         return;
@@ -153,7 +153,7 @@ pub(super) fn remarks(remarks: &[Drift], page: &mut Page<'_>) {
     }
 }
 
-/// Changes that a person has to look at, with the command that says what they saw.
+/// Writes the changes whose outcome a person has to determine, with the command that records it.
 pub(super) fn unsettled(detail: &AppDetail, page: &mut Page<'_>) {
     if detail.unsettled.is_empty() {
         return;
@@ -162,11 +162,11 @@ pub(super) fn unsettled(detail: &AppDetail, page: &mut Page<'_>) {
     for intent in &detail.unsettled {
         page.line(2, Painted::new(intent.to_string(), Paint::Bad));
         let app = &detail.summary.app;
-        page.line(4, format!("look, then: setpoint settle {app} {intent} --done|--not-done --reason …"));
+        page.line(4, format!("inspect the object, then: setpoint settle {app} {intent} --done|--not-done --reason …"));
     }
 }
 
-/// What another program makes of the versions.
+/// Writes how the output of another renderer compares with ours.
 pub(super) fn shadow(detail: &AppDetail, page: &mut Page<'_>) {
     let Some(shadow) = &detail.shadow else { return };
     let ShadowStanding { renderer, versions, compared, passed_over, refused_by_both, different, trouble } = shadow;
@@ -175,19 +175,21 @@ pub(super) fn shadow(detail: &AppDetail, page: &mut Page<'_>) {
     page.field("  renderer", renderer.as_str());
     let (verdict, paint) = match (different.len(), shadow.is_over()) {
         (0, true) => (format!("{compared} versions rendered alike: safe to leave"), Paint::Good),
-        (0, false) if *compared == 0 => ("nothing is compared yet".to_owned(), Paint::Plain),
-        (0, false) => ("nothing differs so far".to_owned(), Paint::Plain),
-        (some, _) => (format!("{some} of {compared} rendered otherwise; what is held is what we render"), Paint::Warn),
+        (0, false) if *compared == 0 => ("no version is compared yet".to_owned(), Paint::Plain),
+        (0, false) => ("no differences so far".to_owned(), Paint::Plain),
+        (some, _) => {
+            (format!("{some} of {compared} rendered differently; Setpoint applies its own output"), Paint::Warn)
+        }
     };
     page.field("  verdict", Painted::new(verdict, paint));
     if *passed_over > 0 {
-        page.field("  passed over", format!("{passed_over}, because newer versions came"));
+        page.field("  skipped", format!("{passed_over}, because newer versions arrived"));
     }
     if *refused_by_both > 0 {
-        page.field("  refused", format!("{refused_by_both} by both, which says nothing of them and is not counted"));
+        page.field("  refused", format!("{refused_by_both} by both programs; not counted"));
     }
     if let Some(trouble) = trouble {
-        page.field("  trouble", Painted::new(format!("{trouble}; {TRIED_AGAIN}"), Paint::Bad));
+        page.field("  problem", Painted::new(format!("{trouble}; {TRIED_AGAIN}"), Paint::Bad));
     }
     for version in different {
         page.line(2, format!("{}, {}", version.revision, time::both(version.at, page.screen.now)));

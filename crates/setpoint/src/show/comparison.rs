@@ -1,4 +1,4 @@
-//! `setpoint kustomize compare`.
+//! The page of `setpoint kustomize compare`.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::Screen;
 use super::page::Page;
 use super::paint::{Paint, Painted};
 
-/// What came of all folders.
+/// The result for all directories.
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
     /// The digest of the other program.
@@ -14,12 +14,12 @@ pub(crate) struct Comparison {
     pub(crate) folders: Vec<ComparedFolder>,
 }
 
-/// One folder.
+/// The result for one directory.
 #[derive(Debug, Serialize)]
 pub(crate) struct ComparedFolder {
     pub(crate) folder: String,
     pub(crate) verdict: Verdict,
-    /// What differs, or why nothing is rendered: a line each.
+    /// The differences, or the reasons why nothing is rendered: one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) told: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct ComparedFolder {
 pub(crate) enum Verdict {
     Alike,
     Different,
-    /// By both.
+    /// Both programs refuse it.
     Refused,
 }
 

@@ -1,4 +1,4 @@
-//! `setpoint explain`.
+//! The page of `setpoint explain`.
 
 use setpoint_api::answer::{Explained, ExplainedField};
 
@@ -7,7 +7,7 @@ use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::table::Table;
 
-/// Values are cut to so many characters: whoever wants all of it builds.
+/// The longest value that is shown, in characters. `setpoint kustomize build` shows it whole.
 const LONGEST: usize = 60;
 
 pub(crate) fn explained(answer: &Explained, screen: &Screen) -> String {

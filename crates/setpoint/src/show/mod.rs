@@ -1,9 +1,9 @@
-//! How answers look: tables, colours and times, on a terminal and in a pipe.
+//! The layout of all output: tables, colours and times, on a terminal and in a pipe.
 //!
-//! Reading order: `paint`, `time`, `wrap` and `table` (the parts), `page` (what a command writes),
-//! then one file for each kind of answer. Nothing here asks anyone anything: answers come in, text
-//! goes out, so that every screen can be tested as text. Text from outside is made visible on its
-//! way: a commit's subject must not be able to steer a terminal.
+//! Reading order: `paint`, `time`, `wrap` and `table` (the parts), `page` (the output of a
+//! command), then one file for each kind of response. Nothing here sends requests: responses come
+//! in, text goes out, so every screen can be tested as text. Control characters from outside are
+//! escaped on the way: a commit's subject must not be able to steer a terminal.
 
 mod app;
 mod comparison;
@@ -37,12 +37,12 @@ pub(crate) use tree::tree;
 pub(crate) use why::why;
 pub(crate) use wrap::wrap;
 
-/// Who reads the answer.
+/// The properties of the output device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    /// Columns of the terminal; `None` if it is none: then no line is broken.
+    /// Columns of the terminal; `None` for anything else, where no line is wrapped.
     pub(crate) width: Option<usize>,
     pub(crate) colour: bool,
-    /// What "3 min ago" is counted from.
+    /// The instant from which "3 min ago" is counted.
     pub(crate) now: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! What is said once an order is recorded, or a test message was sent.
+//! The confirmation of an order or of a test message.
 
 use setpoint_api::answer::{NotifyTested, Ordered};
 use setpoint_api::question::OrderKind;
@@ -7,7 +7,7 @@ use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::{Screen, time};
 
-/// One order for several apps.
+/// Returns the confirmations of one order for several apps.
 pub(crate) fn all_ordered(all: &[Ordered], order: &OrderKind, screen: &Screen) -> String {
     all.iter().map(|one| ordered(one, order, screen)).collect()
 }
@@ -15,21 +15,25 @@ pub(crate) fn all_ordered(all: &[Ordered], order: &OrderKind, screen: &Screen) -
 pub(crate) fn ordered(ordered: &Ordered, order: &OrderKind, screen: &Screen) -> String {
     let app = &ordered.app;
     let said = match order {
-        OrderKind::Sync { allow_prune: 0 } => format!("{app} is looked at now; what was accepted is let through"),
+        OrderKind::Sync { allow_prune: 0 } => {
+            format!("{app} is checked now; the change to its accepted version is permitted")
+        }
         OrderKind::Sync { allow_prune } => {
             format!(
-                "{app} is looked at now; what was accepted is let through, with up to {allow_prune} deletes beyond the budget"
+                "{app} is checked now; the change to its accepted version is permitted, with up to {allow_prune} deletes beyond the budget"
             )
         }
         OrderKind::Suspend { length } => {
             let end = time::both(screen.now + *length, screen.now);
-            format!("{app} is suspended: nothing is written to it until it ends {end}, or by `setpoint resume {app}`")
+            format!(
+                "{app} is suspended: nothing is written to it until the suspension ends {end}, or earlier with `setpoint resume {app}`"
+            )
         }
         OrderKind::Resume => format!("{app} is no longer suspended"),
-        OrderKind::Hold => format!("{app} stays where it is until `setpoint release {app}`"),
+        OrderKind::Hold => format!("{app} stays at its current bundle until `setpoint release {app}`"),
         OrderKind::Release { .. } => format!("{app} follows its store again"),
-        OrderKind::Settle { intent, done: true } => format!("the change {intent} of {app} counts as done"),
-        OrderKind::Settle { intent, done: false } => format!("the change {intent} of {app} counts as not done"),
+        OrderKind::Settle { intent, done: true } => format!("the change {intent} of {app} is recorded as done"),
+        OrderKind::Settle { intent, done: false } => format!("the change {intent} of {app} is recorded as not done"),
     };
     let mut page = Page::new(screen);
     page.line(0, Painted::new(said, Paint::Good));
@@ -44,12 +48,12 @@ pub(crate) fn notifiers(tested: &[NotifyTested], screen: &Screen) -> String {
     if tested.is_empty() {
         page.line(
             0,
-            Painted::new("there is no notifier: nobody is told of anything. Add a Notifier document", Paint::Warn),
+            Painted::new("there is no notifier, so no messages are sent; add a Notifier document", Paint::Warn),
         );
     }
     for NotifyTested { notifier, problem } in tested {
         match problem {
-            None => page.line(0, Painted::new(format!("{notifier}: took the message"), Paint::Good)),
+            None => page.line(0, Painted::new(format!("{notifier}: accepted the message"), Paint::Good)),
             Some(problem) => page.line(0, Painted::new(format!("{notifier}: {problem}"), Paint::Bad)),
         }
     }

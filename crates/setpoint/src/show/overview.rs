@@ -1,4 +1,4 @@
-//! `setpoint status`.
+//! The page of `setpoint status`.
 
 use std::cmp::Reverse;
 
@@ -11,12 +11,12 @@ use super::paint::{Paint, Painted};
 use super::table::Table;
 use super::{Screen, time, words};
 
-/// So many apps of a target are named, with what was sent for them or as waiting for it; programs
-/// get all of them.
+/// The number of apps of a target that are named, with the requests sent for them or as waiting for
+/// it. JSON output has all of them.
 const BUSIEST: usize = 5;
 
 pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
-    // Times are told by the agent's clock: both ends of "3 s ago" come from the same one.
+    // All times are relative to the agent's clock: both ends of "3 s ago" come from the same one.
     let screen = Screen { now: overview.now, ..*screen };
     let mut page = Page::new(&screen);
     page.field("agent", format!("{}, {}", overview.version, time::absolute(overview.now)));
@@ -27,7 +27,7 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
         page.table(0, &stores(&overview.stores, &screen));
     }
     if !overview.unreached.is_empty() {
-        page.heading("Not reached");
+        page.heading("Unreachable targets");
         overview.unreached.iter().for_each(|target| page.field(target.target.as_str(), unreached(target)));
     }
     let degraded = || overview.targets.iter().filter_map(|target| Some((target, target.degraded.as_ref()?)));
@@ -60,12 +60,12 @@ fn ledger(standing: &LedgerStanding) -> Painted {
         }
         LedgerStanding { holding: true, .. } => Painted::new("held by this agent", Paint::Good),
         LedgerStanding { holding: false, .. } => {
-            Painted::new("not held by this agent: it changes nothing until it is", Paint::Warn)
+            Painted::new("not held by this agent, which changes nothing until it holds the ledger", Paint::Warn)
         }
     }
 }
 
-/// `12, 10 converged, 1 waits for its target`.
+/// Returns `12, 10 converged, 1 waits for its target`.
 fn tally(Overview { apps, unreached, .. }: &Overview) -> Painted {
     let converged = apps.iter().filter(|app| app.state == AppState::Converged).count();
     let waiting = unreached.iter().map(|target| target.waiting.len()).sum::<usize>();
@@ -83,21 +83,21 @@ fn unreached(UnreachedTarget { problem, waiting, .. }: &UnreachedTarget) -> Pain
     if waiting.len() > BUSIEST {
         apps.push_str(&format!(" and {} more", waiting.len() - BUSIEST));
     }
-    let waits = if apps.is_empty() { String::new() } else { format!("; apps that wait for it: {apps}") };
+    let waits = if apps.is_empty() { String::new() } else { format!("; waiting apps: {apps}") };
     Painted::new(format!("{problem}{waits}"), Paint::Bad)
 }
 
 fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
-    let mut table = Table::new(["STORE", "HEAD", "ANSWERED", "NOTE"]);
+    let mut table = Table::new(["STORE", "HEAD", "LAST SUCCESS", "NOTE"]);
     for StoreStanding { store, head, answered, stale, failures, problem } in stores {
         let answered = answered.map_or_else(|| "never".to_owned(), |at| time::relative(at, screen.now));
         let freshness = if *stale { Paint::Bad } else { Paint::Good };
-        let problem = problem.as_deref().unwrap_or("no reason given");
+        let problem = problem.as_deref().unwrap_or("reason unknown");
         let note = match (failures, stale) {
             (0, false) => Painted::from(""),
             (0, true) => Painted::new("stale", Paint::Bad),
-            (n, false) => Painted::new(format!("failed {n} in a row: {problem}"), Paint::Bad),
-            (n, true) => Painted::new(format!("stale, failed {n} in a row: {problem}"), Paint::Bad),
+            (n, false) => Painted::new(format!("failed {n} times in a row: {problem}"), Paint::Bad),
+            (n, true) => Painted::new(format!("stale, failed {n} times in a row: {problem}"), Paint::Bad),
         };
         let head = head.as_ref().map_or("none", words::short);
         table.row([store.as_str().into(), head.into(), Painted::new(answered, freshness), note]);
@@ -105,9 +105,10 @@ fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
     table
 }
 
-/// What was sent to targets since the agent started, and for the apps that needed the most of it.
+/// Returns the requests sent to targets since the agent started, with those for the apps that
+/// needed the most.
 fn requests(targets: &[TargetStanding], apps: &[AppSummary]) -> Table<3> {
-    let mut table = Table::new(["FOR", "SENT", "OF THESE"]);
+    let mut table = Table::new(["FOR", "SENT", "BY TYPE"]);
     for target in targets.iter().filter(|target| !target.requests.is_empty()) {
         let mut row = |name: Painted, requests: &Tally| {
             let sent = requests.values().sum::<u64>().to_string();

@@ -1,14 +1,14 @@
-//! What a command writes: lines, fields and tables, one after the other.
+//! The output of a command: lines, fields and tables, one after the other.
 
 use super::Screen;
 use super::paint::{Paint, Painted};
 use super::table::Table;
 use super::wrap::{width, wrap};
 
-/// Where the values of fields begin.
+/// The column in which the values of fields begin.
 const FIELD: usize = 14;
 
-/// A page in the making.
+/// A page under construction.
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
     pub(super) screen: &'a Screen,
@@ -24,7 +24,7 @@ impl<'a> Page<'a> {
         self.text
     }
 
-    /// A line that begins a part, with an empty line before it.
+    /// Writes the first line of a part, with an empty line before it.
     pub(crate) fn heading(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -32,12 +32,12 @@ impl<'a> Page<'a> {
         self.line(0, Painted::new(text, Paint::Strong));
     }
 
-    /// A text, wrapped under its own beginning.
+    /// Writes a text, and wraps it under its own beginning.
     pub(crate) fn line(&mut self, indent: usize, text: impl Into<Painted>) {
         self.hang("", indent, &text.into());
     }
 
-    /// `name          value`, the value wrapped under itself.
+    /// Writes `name          value`, with the value wrapped under itself.
     pub(crate) fn field(&mut self, name: &str, value: impl Into<Painted>) {
         let name = format!("{name:FIELD$}");
         self.hang(&name, width(&name), &value.into());
@@ -47,7 +47,7 @@ impl<'a> Page<'a> {
         self.text.push_str(&table.render(indent, self.screen));
     }
 
-    /// `first` and then the text, whose further lines stand under its first.
+    /// Writes `first` and then the text, with further lines of the text aligned under its first.
     fn hang(&mut self, first: &str, indent: usize, value: &Painted) {
         let limit = self.screen.width.map(|columns| columns.saturating_sub(indent).max(20));
         for (number, part) in wrap(&value.text, limit).iter().enumerate() {

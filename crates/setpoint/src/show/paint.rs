@@ -1,17 +1,18 @@
-//! Colours, by what they mean.
+//! Colours, by their meaning.
 
 use setpoint_yaml::visible_text;
 
-/// What a text means to its reader. Nothing is said by colour alone: each has its word too.
+/// The meaning of a text for its reader. Colour is never the only sign: each meaning has its word,
+/// too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Paint {
     #[default]
     Plain,
-    /// As it should be.
+    /// As intended.
     Good,
-    /// Under way, or someone should look.
+    /// In progress, or worth attention.
     Warn,
-    /// Not as it should be.
+    /// Not as intended.
     Bad,
     /// Headings and names.
     Strong,
@@ -20,7 +21,7 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// The text in this colour, if there is any.
+    /// Returns the text in this colour, if it has one.
     pub(crate) fn on(self, text: &str, colour: bool) -> String {
         let code = match self {
             Self::Plain => return text.to_owned(),
@@ -34,8 +35,8 @@ impl Paint {
     }
 }
 
-/// A text with its meaning. Whatever it was made from, it holds nothing that could steer a terminal
-/// but line breaks.
+/// A text with its meaning. All control characters are escaped except line breaks, so it cannot
+/// steer a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Painted {
     pub(super) text: String,

@@ -1,4 +1,4 @@
-//! `setpoint plan`.
+//! The page of `setpoint plan`.
 
 use setpoint_api::answer::{AppPlan, PlanAnswer, PlanStep};
 use setpoint_core::intent::Verb;
@@ -23,7 +23,13 @@ fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
     let revision = plan.revision.as_ref().map_or_else(String::new, |revision| format!(" at {revision}"));
     page.heading(&format!("{}{revision}", plan.app));
     if plan.observed && !plan.steps.is_empty() {
-        page.line(2, Painted::new("only observed: this is what would be done, and none of it is", Paint::Warn));
+        page.line(
+            2,
+            Painted::new(
+                "only observed: the agent would make these changes, but makes none in observe mode",
+                Paint::Warn,
+            ),
+        );
     }
     if let Some(set_back) = &plan.set_back {
         page.line(2, Painted::new(format!("! set back: {set_back}"), Paint::Warn));
@@ -54,7 +60,7 @@ fn step_lines(step: &PlanStep, page: &mut Page<'_>) {
     }
 }
 
-/// `2 apps: 1 to create, 2 to update, 0 to delete; 1 not done`.
+/// Returns `2 apps: 1 to create, 2 to update, 0 to delete; 1 not done`.
 fn summary(answer: &PlanAnswer) -> String {
     let steps = || answer.apps.iter().flat_map(|app| &app.steps);
     let withheld: usize = answer.apps.iter().map(|app| app.report.len()).sum();
@@ -73,7 +79,7 @@ fn summary(answer: &PlanAnswer) -> String {
     }
     let set_back = answer.apps.iter().filter(|app| app.set_back.is_some()).count();
     if set_back > 0 {
-        text.push_str(&format!("; {} not at what the stores offer", words::counted(set_back, "app")));
+        text.push_str(&format!("; {} not at the version that the stores offer", words::counted(set_back, "app")));
     }
     if withheld > 0 {
         text.push_str(&format!("; {withheld} not done"));

@@ -1,4 +1,4 @@
-//! `setpoint history` and `setpoint drift`.
+//! The pages of `setpoint history` and `setpoint drift`.
 
 use setpoint_api::answer::{DriftRecord, HistoryRecord};
 
@@ -7,11 +7,12 @@ use super::paint::{Paint, Painted};
 use super::table::Table;
 use super::{Screen, time, words};
 
-/// On a terminal an entry of a few lines for each record; in a pipe one line, for those who search.
+/// Writes a few lines per record on a terminal. In a pipe it writes one line per record, for
+/// searches.
 pub(crate) fn history(records: &[HistoryRecord], screen: &Screen) -> String {
     let mut page = Page::new(screen);
     if records.is_empty() {
-        page.line(0, "nothing is recorded");
+        page.line(0, "there are no records");
     } else if screen.width.is_some() {
         records.iter().for_each(|record| entry(record, &mut page));
     } else {
@@ -32,7 +33,6 @@ fn entry(record: &HistoryRecord, page: &mut Page<'_>) {
 fn lines(records: &[HistoryRecord], screen: &Screen) -> Table<7> {
     let mut table = Table::new(["NUMBER", "AT", "AGO", "KIND", "SUBJECT", "BY", "WHAT"]);
     for HistoryRecord { seq, at, kind, subject, actor, text } in records {
-        // One record, one line.
         let text = text.lines().collect::<Vec<_>>().join(" ");
         table.row([
             seq.to_string().into(),
@@ -50,19 +50,19 @@ fn lines(records: &[HistoryRecord], screen: &Screen) -> Table<7> {
 pub(crate) fn drift(records: &[DriftRecord], screen: &Screen) -> String {
     let mut page = Page::new(screen);
     if records.is_empty() {
-        page.line(0, "no drift is recorded");
+        page.line(0, "there is no recorded drift");
     }
     for DriftRecord { seq, app, key, cause, seen, healed, writer, differences, beside } in records {
         page.heading(&format!("#{seq} {app}  {key}"));
         let after = healed.map(|healed| time::length(healed.since(*seen)));
         let (end, paint) = match after {
-            Some(after) if beside.is_empty() => (format!("put right after {after}"), Paint::Good),
-            Some(after) => (format!("left alone, over after {after}"), Paint::Faint),
-            None if beside.is_empty() => ("not put right".to_owned(), Paint::Warn),
+            Some(after) if beside.is_empty() => (format!("healed after {after}"), Paint::Good),
+            Some(after) => (format!("left alone, gone after {after}"), Paint::Faint),
+            None if beside.is_empty() => ("not healed".to_owned(), Paint::Warn),
             None => ("left alone".to_owned(), Paint::Plain),
         };
         let seen = time::both(*seen, screen.now);
-        page.line(2, Painted::new(format!("{cause} {}, seen {seen}, {end}", words::whose(*cause, writer)), paint));
+        page.line(2, Painted::new(format!("{cause} {}, detected {seen}, {end}", words::whose(*cause, writer)), paint));
         for difference in differences {
             page.line(4, words::difference(difference));
         }

@@ -1,4 +1,4 @@
-//! Every page as a person sees it, on a terminal of 80 columns and in a pipe.
+//! Tests of every page as a user reads it, on a terminal of 80 columns and in a pipe.
 
 use setpoint_api::canned::{CannedAgent, NOON};
 use setpoint_api::question::OrderKind;
@@ -64,7 +64,7 @@ fn the_end_of_a_suspension_is_told_when_it_begins() {
         notes: vec!["1 change was skipped".to_owned()],
     };
     let expected = "\
-web/shop is suspended: nothing is written to it until it ends in 2 h (2026-11-15 14:00:00Z), or by `setpoint resume web/shop`
+web/shop is suspended: nothing is written to it until the suspension ends in 2 h (2026-11-15 14:00:00Z), or earlier with `setpoint resume web/shop`
   1 change was skipped
 ";
     assert_eq!(ordered(&given, &OrderKind::Suspend { length: Span::hours(2) }, &PIPE), expected);

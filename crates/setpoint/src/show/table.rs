@@ -4,14 +4,14 @@ use super::Screen;
 use super::paint::{Paint, Painted};
 use super::wrap::{width, wrap};
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: usize = 2;
 
-/// No column is made narrower than this to fit a terminal.
+/// The least width of a column on a narrow terminal.
 const NARROWEST: usize = 10;
 
-/// Rows under headings. Columns are as wide as what they hold; on a terminal the widest give way,
-/// and their text is wrapped.
+/// Rows under headings. Each column is as wide as its content; on a terminal the widest columns
+/// shrink, and their text is wrapped.
 #[derive(Debug)]
 pub(crate) struct Table<const COLUMNS: usize> {
     headings: [&'static str; COLUMNS],
@@ -27,7 +27,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.push(cells);
     }
 
-    /// The table as lines, each indented by so many columns.
+    /// Returns the table as lines, each indented by this many columns.
     pub(super) fn render(&self, indent: usize, screen: &Screen) -> String {
         let headings = self.headings.map(|heading| Painted::new(heading, Paint::Strong));
         let widths = self.widths(indent, screen);
@@ -44,8 +44,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         let words = self.widest(str::split_whitespace);
         let room = columns.saturating_sub(indent + GAP * COLUMNS.saturating_sub(1));
         while widths.iter().sum::<usize>() > room {
-            // Sentences give way first. Only where that is not enough are words broken. Of equally
-            // wide columns it is the last one that gives way: names stand first.
+            // Sentences shrink first; words are broken only where that is not enough. Of equally
+            // wide columns the last one shrinks, because names come first.
             let widest = |least: &dyn Fn(usize) -> usize| {
                 (0..COLUMNS).filter(|column| widths[*column] > least(*column)).max_by_key(|column| widths[*column])
             };
@@ -57,7 +57,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         widths
     }
 
-    /// The width of the widest part of each column, headings included.
+    /// Returns the width of the widest part of each column, headings included.
     fn widest<'a, Parts: Iterator<Item = &'a str>>(&'a self, parts: impl Fn(&'a str) -> Parts) -> [usize; COLUMNS] {
         let mut widest = self.headings.map(width);
         for row in &self.rows {
@@ -75,7 +75,7 @@ fn render_row(cells: &[Painted], widths: &[usize], indent: usize, screen: &Scree
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..height {
         let mut shown = String::new();
-        // Spaces are owed until something follows them: no line ends in one.
+        // Spaces are written only before the next text, so that no line ends in one.
         let mut owed = indent;
         for ((part, cell), limit) in wrapped.iter().zip(cells).zip(widths) {
             let part = part.get(line).map_or("", String::as_str);

@@ -1,4 +1,4 @@
-//! Times as people read them: how long ago, and when exactly.
+//! Times for people: how long ago, and the exact instant.
 
 use setpoint_core::time::{Span, Timestamp};
 
@@ -6,14 +6,14 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// `2026-11-15 11:47:14Z`: UTC, so that two people and a ledger speak of the same instant.
+/// Returns `2026-11-15 11:47:14Z`: UTC, so that two people and a ledger mean the same instant.
 pub(crate) fn absolute(at: Timestamp) -> String {
     let instant = i64::try_from(at.as_millis()).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    // Beyond the year 9999 only the number is left to show.
+    // A time after the year 9999 is shown as a number.
     instant.map_or_else(|| format!("{} ms", at.as_millis()), |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
 }
 
-/// `3 min ago`, or `in 2 h`.
+/// Returns `3 min ago`, or `in 2 h`.
 pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     if at > now {
         return format!("in {}", length(at.since(now)));
@@ -24,12 +24,12 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// `3 min ago (2026-11-15 11:47:14Z)`.
+/// Returns `3 min ago (2026-11-15 11:47:14Z)`.
 pub(crate) fn both(at: Timestamp, now: Timestamp) -> String {
     format!("{} ({})", relative(at, now), absolute(at))
 }
 
-/// The largest unit that fits, and the next one where it still says something.
+/// Returns the largest unit that fits, and the next smaller one unless it is zero.
 pub(crate) fn length(span: Span) -> String {
     let seconds = span.as_millis() / 1_000;
     let two = |large: u64, size: u64, name: &str, small: u64, rest: &str| {

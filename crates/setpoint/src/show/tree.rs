@@ -1,4 +1,4 @@
-//! `setpoint tree`.
+//! The page of `setpoint tree`.
 
 use setpoint_api::answer::{AppTree, TreeObject};
 use setpoint_core::key::Key;
@@ -10,19 +10,20 @@ use super::paint::{Paint, Painted};
 use super::table::Table;
 use super::{Screen, time, words};
 
-/// So many healthy objects of one kind are named below one owner; programs get all of them.
+/// The number of healthy objects of one kind that are named below one owner. JSON output has all of
+/// them.
 const NAMED: usize = 5;
 
 pub(crate) fn tree(tree: &AppTree, screen: &Screen) -> String {
-    // Ages are told by the agent's clock, which is nearer to the cluster's than the reader's may
-    // be.
+    // Ages are relative to the agent's clock, which may be closer to the cluster's clock than the
+    // user's.
     let screen = Screen { now: tree.now, ..*screen };
     let mut page = Page::new(&screen);
     page.field("app", Painted::new(tree.app.to_string(), Paint::Strong));
     page.field("target", tree.target.as_str());
     page.field("objects", tally(&tree.objects));
     if tree.objects.is_empty() {
-        page.line(0, "it declares and owns nothing");
+        page.line(0, "the app declares and owns no objects");
         return page.into_text();
     }
     page.heading("Objects");
@@ -30,7 +31,7 @@ pub(crate) fn tree(tree: &AppTree, screen: &Screen) -> String {
     drifts(&tree.drifts, &mut page);
     remarks(&tree.remarks, &mut page);
     if !tree.unseen.is_empty() {
-        page.heading("Not looked at");
+        page.heading("Not observed");
         for line in &tree.unseen {
             page.line(2, Painted::new(line, Paint::Warn));
         }
@@ -38,14 +39,14 @@ pub(crate) fn tree(tree: &AppTree, screen: &Screen) -> String {
     page.into_text()
 }
 
-/// `15, 11 healthy`.
+/// Returns `15, 11 healthy`.
 fn tally(objects: &[TreeObject]) -> Painted {
     let healthy = objects.iter().filter(|object| object.health == Health::Healthy).count();
     let paint = if healthy == objects.len() { Paint::Good } else { Paint::Warn };
     Painted::new(format!("{}, {healthy} healthy", objects.len()), paint)
 }
 
-/// A line of the table: an object, or how many were left out.
+/// A line of the table: an object, or the number of omitted objects.
 enum Line<'a> {
     Object(&'a TreeObject),
     Folded { depth: usize, kind: &'a str, count: usize },
@@ -92,20 +93,20 @@ fn why(object: &TreeObject, tree: &AppTree) -> String {
     let standing = [
         (of_the_app && object.owned && !object.declared, "no longer declared"),
         (of_the_app && object.present && !object.owned && tree.observed, "only observed"),
-        (of_the_app && object.present && !object.owned && !tree.observed, "not ours yet"),
+        (of_the_app && object.present && !object.owned && !tree.observed, "not owned yet"),
         (of_the_app && object.present && drifted, "not as declared"),
     ];
     let standing = standing.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word);
     standing.chain(object.reason.as_deref()).collect::<Vec<_>>().join("; ")
 }
 
-/// `Deployment/front`, as `logs` takes it.
+/// Returns `Deployment/front`, in the form that `setpoint logs` accepts.
 fn named(key: &Key, namespaced: bool) -> String {
     let kind = key.class().rsplit('/').next().unwrap_or_default();
     let name = if kind.chars().next().is_some_and(char::is_uppercase) {
         format!("{kind}/{}", key.name())
     } else {
-        // A host's keys are paths, which do not go with a slash.
+        // Keys of a host are paths: a slash before them would be confusing.
         format!("{kind} {}", key.name())
     };
     if namespaced && !key.namespace().is_empty() { format!("{name} in {}", key.namespace()) } else { name }
@@ -117,7 +118,7 @@ fn has_several_namespaces(objects: &[TreeObject]) -> bool {
     namespaces.any(|namespace| Some(namespace) != first)
 }
 
-/// Of many healthy leaves of one kind below one owner the first few stand for the others.
+/// Folds many healthy leaves of one kind below one owner into the first few and a count.
 fn folded(objects: &[TreeObject]) -> Vec<Line<'_>> {
     let is_leaf = |index: usize| objects.get(index + 1).is_none_or(|next| next.depth <= objects[index].depth);
     let is_plain = |index: usize| {
@@ -144,7 +145,7 @@ fn folded(objects: &[TreeObject]) -> Vec<Line<'_>> {
     lines
 }
 
-/// What leads to a line: branches on a terminal, spaces in a pipe.
+/// Returns the prefix of a line: branches on a terminal, spaces in a pipe.
 fn branch(lines: &[Line<'_>], number: usize, screen: &Screen) -> String {
     let depth = lines[number].depth();
     if depth == 0 {

@@ -1,4 +1,4 @@
-//! `setpoint why`: everything that stands in the way of an app, each with what lets it go.
+//! The page of `setpoint why`: every obstacle of an app, each with the way to resolve it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::{Screen, time, words};
 
-/// So many keys are named for one reason; `get` has all of them.
+/// The number of keys that are named per reason; `setpoint get` shows all of them.
 const NAMED: usize = 5;
 
 pub(crate) fn why(detail: &AppDetail, screen: &Screen) -> String {
@@ -32,34 +32,34 @@ fn headline(summary: &AppSummary) -> Painted {
     let AppSummary { app, state, note, .. } = summary;
     let text = match state {
         AppState::Converged => "everything declared is in place and healthy",
-        AppState::Progressing => "it is being changed, or looked at for the first time",
-        AppState::OutOfSync => "something is not as declared and is not being changed",
-        AppState::Degraded => "what is declared is in place and not healthy",
+        AppState::Progressing => "it is being changed, or observed for the first time",
+        AppState::OutOfSync => "some objects are not as declared, and are not being changed",
+        AppState::Degraded => "everything declared is in place, but not healthy",
         AppState::Suspended => "nothing is written to it for now",
         AppState::Held => "it stays at its bundle until it is released",
         AppState::Frozen if summary.moved_to.is_some() => {
-            "nothing of it is changed or deleted; it goes on by itself once its target is the one that holds what it owns"
+            "nothing of it is changed or deleted; it continues by itself once its target is again the one with its objects"
         }
         AppState::Frozen => {
-            "its document is gone from the store; nothing of it is changed or deleted until it returns or is retired"
+            "its document is gone from the store; nothing of it is changed or deleted until the document returns or the app is retired"
         }
-        AppState::Retiring => "it is being taken down",
-        AppState::Waiting => "no version of it was accepted yet",
-        AppState::Unknown => "it could not be seen",
+        AppState::Retiring => "its objects are being deleted",
+        AppState::Waiting => "no version of it has been accepted yet",
+        AppState::Unknown => "its target could not be observed",
     };
     let Painted { text: word, paint } = words::state(*state);
     let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
     Painted::new(format!("{app} is {word}: {text}{note}."), paint)
 }
 
-/// What a person or a gate put in the way of the whole app.
+/// Writes the obstacles to the whole app that come from a person or a gate.
 fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
     let app = &detail.summary.app;
     if detail.summary.moved_to.is_some() {
         page.heading("Another target");
         page.line(
             2,
-            "the kubeconfig or address of the Target leads elsewhere, or the App names another Target: correct that",
+            "the kubeconfig or address of the Target leads to another system, or the App names another Target: correct that",
         );
         page.line(2, "to move it there: retire it first, or declare it under another name");
     }
@@ -74,31 +74,34 @@ fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
         page.line(
             2,
             match &held.why {
-                HoldReason::Asked { .. } => format!("to let go: setpoint release {app} --reason …"),
+                HoldReason::Asked { .. } => format!("to release it: setpoint release {app} --reason …"),
                 HoldReason::RolledBack { .. } => format!(
                     "it ends when a newer version is accepted; to try the failed one again: setpoint release {app} --reason …"
                 ),
                 HoldReason::Rewritten { .. } => {
-                    format!("find out who did it, then: setpoint release {app} --accept COMMIT --reason …")
+                    format!("find out who rewrote it, then: setpoint release {app} --accept COMMIT --reason …")
                 }
             },
         );
     }
     if let Some(SetBack { offered, command }) = &detail.summary.set_back {
         page.heading("Set back");
-        page.line(2, Painted::new(format!("the stores offer {offered}, older than what was accepted"), Paint::Warn));
-        page.line(2, "the branch was set back, or a mirror lags: what was accepted stays in force");
+        page.line(
+            2,
+            Painted::new(format!("the stores offer {offered}, which is older than the accepted version"), Paint::Warn),
+        );
+        page.line(2, "the branch was reset, or a mirror lags; the accepted version stays in force");
         page.line(2, format!("to follow it: {command}"));
     }
     if let Some(refused) = &detail.refused {
         page.heading("Refused");
         page.line(2, format!("{}, {}", refused.revision, time::both(refused.at, page.screen.now)));
         page.line(2, Painted::new(&refused.problem, Paint::Bad));
-        page.line(2, "what was accepted before stays in force; correct it with a new commit");
+        page.line(2, "the version accepted before stays in force; correct the error with a new commit");
     }
 }
 
-/// What stands in the way at the target.
+/// Writes the obstacles at the target.
 fn target(detail: &AppDetail, page: &mut Page<'_>) {
     if let Some(why) = &detail.target_degraded {
         page.heading("Degraded");
@@ -110,7 +113,8 @@ fn target(detail: &AppDetail, page: &mut Page<'_>) {
     }
 }
 
-/// What is not done, by reason: a hundred files that wait for one window are one reason.
+/// Writes the changes that are not made, grouped by reason: a hundred files that wait for one
+/// window are one reason.
 fn reasons(detail: &AppDetail, page: &mut Page<'_>) {
     let mut reasons: BTreeMap<String, Vec<&Key>> = BTreeMap::new();
     for withheld in &detail.report {

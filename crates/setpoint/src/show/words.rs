@@ -1,4 +1,4 @@
-//! The words for what is shown on more than one page.
+//! Words for values that several pages show.
 
 use setpoint_api::answer::{AppState, Tally};
 use setpoint_core::diff::Difference;
@@ -15,7 +15,7 @@ use super::paint::{Paint, Painted};
 use super::time;
 use super::wrap::width;
 
-/// What is shown of a value that is longer.
+/// The length at which long values are cut.
 const LONGEST_VALUE: usize = 160;
 
 pub(super) fn state(state: AppState) -> Painted {
@@ -44,7 +44,7 @@ pub(super) fn health(health: Health) -> Painted {
     Painted::new(word, paint)
 }
 
-/// What a step does, with a sign that is seen before it is read.
+/// Returns the verb of a step, with a sign that is recognised before the word is read.
 pub(super) fn verb(verb: Verb) -> Painted {
     match verb {
         Verb::Create => Painted::new("+ create", Paint::Good),
@@ -63,11 +63,11 @@ pub(super) fn writer(writer: &Writer) -> String {
             format!("by {who}{acting}{from} ({how}{audit})")
         }
         Writer::Likely { who } => format!("likely by {who}"),
-        Writer::Unknown => "by someone unknown".to_owned(),
+        Writer::Unknown => "by an unknown writer".to_owned(),
     }
 }
 
-/// The same for a cause: what is left over nobody did, but somebody holds.
+/// Returns the same for a cause. No one caused a leftover, but a writer still holds it.
 pub(super) fn whose(cause: Cause, by: &Writer) -> String {
     match cause {
         Cause::Leftover => format!("held by {}", by.name()),
@@ -75,7 +75,7 @@ pub(super) fn whose(cause: Cause, by: &Writer) -> String {
     }
 }
 
-/// Why something is not done, with the end of the wait where it is known.
+/// Returns why a change is not made, with the end of the wait if it is known.
 pub(super) fn reason(why: &Why, now: Timestamp) -> String {
     match why {
         Why::BackingOff { until } => format!("{why}, until {}", time::both(*until, now)),
@@ -83,43 +83,43 @@ pub(super) fn reason(why: &Why, now: Timestamp) -> String {
     }
 }
 
-/// A target of which at least every second request failed.
+/// Describes a target of which at least half of the requests failed.
 pub(super) fn left_alone(until: Timestamp, now: Timestamp) -> Painted {
     let next = match until > now {
-        true => format!("it is left alone and tried again {}", time::both(until, now)),
-        false => "it is tried again".to_owned(),
+        true => format!("the agent pauses, and tries again {}", time::both(until, now)),
+        false => "the agent tries again".to_owned(),
     };
     let text = format!(
-        "at least every second request failed: {next}; nothing is deleted there before everything on it was read once"
+        "at least half of the requests failed: {next}; nothing is deleted there until everything on it has been read once"
     );
     Painted::new(text, Paint::Bad)
 }
 
-/// The beginning of a version's name: enough for a person to tell two apart.
+/// Returns the beginning of a version's name: enough for a person to distinguish two.
 pub(super) fn short(version: &VersionId) -> &str {
     // Names are ASCII: any place is a boundary.
     &version.as_str()[..version.as_str().len().min(12)]
 }
 
-/// `#12 platform@3f2a91c0b1de, bundle 8a1c09d2be77`.
+/// Returns `#12 platform@3f2a91c0b1de, bundle 8a1c09d2be77`.
 pub(super) fn accepted(accepted: &Accepted) -> String {
     let Accepted { bundle, sequence, revision, .. } = accepted;
     format!("#{sequence} {revision}, bundle {}", bundle.short())
 }
 
-/// `1 app`, `3 apps`.
+/// Returns `1 app`, `3 apps`.
 pub(super) fn counted(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
-/// `12 apply, 3 get`: what there is most of first.
+/// Returns `12 apply, 3 get`, with the most frequent first.
 pub(super) fn tally(tally: &Tally) -> String {
     let mut counts: Vec<_> = tally.iter().collect();
     counts.sort_by_key(|(call, count)| (std::cmp::Reverse(**count), *call));
     counts.into_iter().map(|(call, count)| format!("{count} {call}")).collect::<Vec<_>>().join(", ")
 }
 
-/// One difference on one line, with long texts cut.
+/// Returns one difference on one line, with long texts cut.
 pub(super) fn difference(difference: &Difference) -> String {
     let Difference { path, before, after } = difference;
     if path.0.is_empty() && after.is_none() {

@@ -1,13 +1,13 @@
-//! Breaking text into lines that fit.
+//! Wraps text into lines that fit.
 
-/// How many columns a text takes. Every character counts as one: close enough for names and
+/// Returns the columns that a text takes. Every character counts as one: close enough for names and
 /// sentences.
 pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The lines of a text, none wider than `limit`: broken between words where that helps, within a
-/// word where it must be. Line breaks of the text itself stay. `None` breaks nothing else.
+/// Returns the lines of a text, none wider than `limit`: broken between words if possible, within a
+/// word otherwise. Line breaks of the text itself stay. `None` adds no line breaks.
 pub(crate) fn wrap(text: &str, limit: Option<usize>) -> Vec<String> {
     let Some(limit) = limit.map(|limit| limit.max(1)) else {
         return text.split('\n').map(str::to_owned).collect();

@@ -137,7 +137,7 @@ async fn a_target_that_is_not_to_be_reached_is_no_empty_plan() {
             agent.said().iter().any(|line| line.contains("cannot be reached")).then_some(())
         })
         .await;
-    let told = async |_: &_| lab.told(&["status"]).contains("apps that wait for it: default/hello").then_some(());
+    let told = async |_: &_| lab.told(&["status"]).contains("waiting apps: default/hello").then_some(());
     agent.until("status says who waits", told).await;
     let plan = lab.command(&["plan", "hello"]);
     assert_eq!(plan.code, Some(1), "{}{}", plan.output, plan.complaints);

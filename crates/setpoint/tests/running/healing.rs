@@ -36,7 +36,7 @@ async fn an_edit_a_delete_and_a_chmod_are_healed_and_recorded() {
     let drifted: BTreeSet<_> = agent.drift("hello").await.into_iter().map(|record| record.key.to_string()).collect();
     assert_eq!(drifted.len(), 3, "{drifted:?}");
     let told = lab.told(&["drift"]);
-    for part in ["/greeting", "/colours", "/key", "put right"] {
+    for part in ["/greeting", "/colours", "/key", "healed after"] {
         assert!(told.contains(part), "{told}");
     }
     agent.stop().await;

@@ -75,7 +75,7 @@ mod envtest {
         assert_eq!((detail.summary.state, detail.report.len()), (AppState::OutOfSync, 2), "{detail:#?}");
 
         let drift = scene.lab.told(&["drift", "shop"]);
-        for part in ["likely by kubectl-client-side-apply (update, ", "not put right", "it is not there"] {
+        for part in ["likely by kubectl-client-side-apply (update, ", "not healed", "it is not there"] {
             assert!(drift.contains(part), "{part}: {drift}");
         }
         let why = scene.lab.told(&["why", "shop"]);
@@ -133,7 +133,7 @@ mod envtest {
         assert!(detail.report.is_empty() && detail.drifts.is_empty(), "{detail:#?}");
         let plan = scene.lab.command(&["plan", "shop"]);
         assert_eq!(plan.code, Some(0), "{}{}", plan.output, plan.complaints);
-        assert!(scene.lab.told(&["drift", "shop"]).contains("put right after"));
+        assert!(scene.lab.told(&["drift", "shop"]).contains("healed after"));
         agent.stop().await;
     }
 

@@ -45,7 +45,7 @@ async fn versions_are_counted_over_restarts_until_there_are_enough() {
     agent.until_converged("hello", &first).await;
     let detail = until_compared(&mut agent, "hello", 1).await;
     assert_eq!((standing(&detail).different.len(), standing(&detail).is_over()), (0, false));
-    assert!(lab.told(&["get", "hello"]).contains("nothing differs so far"));
+    assert!(lab.told(&["get", "hello"]).contains("no differences so far"));
     agent.stop().await;
 
     let mut agent = lab.start().await;
@@ -121,7 +121,7 @@ async fn what_the_other_program_does_otherwise_is_told_while_ours_is_held() {
     assert!(differences(&detail)[0].contains("we refuse it, and the other program does not: "), "{detail:?}");
     assert_eq!(lab.text("hello").as_deref(), Some("more\n"));
     assert!(agent.detail("hello").await.expect("it is there").refused.is_some());
-    assert!(lab.told(&["why", "hello"]).contains("3 of 3 rendered otherwise; what is held is what we render"));
+    assert!(lab.told(&["why", "hello"]).contains("3 of 3 rendered differently; Setpoint applies its own output"));
     agent.stop().await;
 }
 
@@ -142,7 +142,7 @@ async fn versions_that_both_refuse_are_told_apart_and_make_nothing_safe_to_leave
     assert!(!says(&agent, "safe to leave"), "{:?}", agent.said());
     for command in ["get", "why"] {
         let told = lab.told(&[command, "hello"]);
-        assert!(told.contains("1 by both") && told.contains("nothing is compared yet"), "{told}");
+        assert!(told.contains("1 by both") && told.contains("no version is compared yet"), "{told}");
     }
 
     kustomized(&mut lab, "hello", "two\n", &ours("hello", "two\n"));

@@ -195,7 +195,7 @@ spec:
             assert!(said, "{kind}: {tree:#?}");
         }
         let text = scene.lab.told(&["tree", "shop"]);
-        assert!(text.contains("Not looked at"), "{text}");
+        assert!(text.contains("Not observed"), "{text}");
         let logs = scene.lab.command(&["logs", "shop"]);
         assert_eq!(logs.code, Some(1), "{logs:?}");
         assert!(logs.complaints.contains("not everything could be read"), "{logs:?}");
@@ -381,7 +381,7 @@ spec:
         healed(&mut agent, "shop", "first").await;
 
         let text = scene.lab.told(&["drift", "shop"]);
-        for part in ["likely by painter (apply, 20", "data.colour: \"red\" → \"black\"", "put right after"] {
+        for part in ["likely by painter (apply, 20", "data.colour: \"red\" → \"black\"", "healed after"] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
         let records: Value =

@@ -59,7 +59,7 @@ mod tests {
         let refused = || sides("b", Err("bad"), Err("worse"));
         assert_eq!(Outcome::of(&[]), None);
         assert_eq!(Outcome::of(&[alike(), alike()]), Some(Outcome::Alike));
-        let told = ["b: we refuse it: bad", "b: the other program does, too: worse"].map(str::to_owned);
+        let told = ["b: we refuse it: bad", "b: the other program refuses it, too: worse"].map(str::to_owned);
         assert_eq!(Outcome::of(&[alike(), refused()]), Some(Outcome::Refused(told.into())));
         let told = "c: the other program refuses it, and we do not: worse".to_owned();
         let differs = sides("c", Ok("kind: A\n"), Err("worse"));
