@@ -177,9 +177,7 @@ pub(super) fn shadow(detail: &AppDetail, page: &mut Page<'_>) {
         (0, true) => (format!("{compared} versions rendered alike: safe to leave"), Paint::Good),
         (0, false) if *compared == 0 => ("no version is compared yet".to_owned(), Paint::Plain),
         (0, false) => ("no differences so far".to_owned(), Paint::Plain),
-        (some, _) => {
-            (format!("{some} of {compared} rendered differently; Setpoint applies its own output"), Paint::Warn)
-        }
+        (some, _) => (format!("{some} of {compared} rendered differently; Setpoint uses its own output"), Paint::Warn),
     };
     page.field("  verdict", Painted::new(verdict, paint));
     if *passed_over > 0 {

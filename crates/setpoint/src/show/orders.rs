@@ -15,12 +15,10 @@ pub(crate) fn all_ordered(all: &[Ordered], order: &OrderKind, screen: &Screen) -
 pub(crate) fn ordered(ordered: &Ordered, order: &OrderKind, screen: &Screen) -> String {
     let app = &ordered.app;
     let said = match order {
-        OrderKind::Sync { allow_prune: 0 } => {
-            format!("{app} is checked now; the change to its accepted version is permitted")
-        }
+        OrderKind::Sync { allow_prune: 0 } => format!("{app} is checked now; its accepted version is permitted"),
         OrderKind::Sync { allow_prune } => {
             format!(
-                "{app} is checked now; the change to its accepted version is permitted, with up to {allow_prune} deletes beyond the budget"
+                "{app} is checked now; its accepted version is permitted, with up to {allow_prune} deletes beyond the budget"
             )
         }
         OrderKind::Suspend { length } => {

@@ -121,7 +121,7 @@ async fn what_the_other_program_does_otherwise_is_told_while_ours_is_held() {
     assert!(differences(&detail)[0].contains("we refuse it, and the other program does not: "), "{detail:?}");
     assert_eq!(lab.text("hello").as_deref(), Some("more\n"));
     assert!(agent.detail("hello").await.expect("it is there").refused.is_some());
-    assert!(lab.told(&["why", "hello"]).contains("3 of 3 rendered differently; Setpoint applies its own output"));
+    assert!(lab.told(&["why", "hello"]).contains("3 of 3 rendered differently; Setpoint uses its own output"));
     agent.stop().await;
 }
 

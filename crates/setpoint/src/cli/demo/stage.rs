@@ -121,9 +121,9 @@ impl Stage {
     pub(super) async fn until(&self, app: &AppId, wanted: impl Fn(&AppDetail) -> bool) -> Result<AppDetail, String> {
         let client = self.client();
         let look = async || client.app(app.clone()).await.ok().filter(&wanted);
-        self.glance(look).await.ok_or_else(|| {
-            format!("{app} did not reach the expected state in time; see {}", self.folder.join("agent.log").display())
-        })
+        self.glance(look)
+            .await
+            .ok_or_else(|| format!("{app} took too long; see {}", self.folder.join("agent.log").display()))
     }
 
     pub(super) async fn until_converged(&self, app: &AppId, resources: usize) -> Result<AppDetail, String> {
