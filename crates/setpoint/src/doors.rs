@@ -1,7 +1,7 @@
-//! The doors: the one place where the process meets its surroundings.
+//! The doors: the only place where the process accesses its environment.
 //!
-//! Arguments, standard streams, the environment and the clock. Everything else takes what it needs
-//! as a parameter, so that tests and the simulator can hand in their own.
+//! These are arguments, standard streams, the environment and the clock. All other code takes what
+//! it needs as a parameter, so that tests and the simulator can pass their own.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -12,58 +12,57 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use setpoint_core::time::{Span, Timestamp};
 use tokio::time::Instant;
 
-/// Nobody waits longer than this in one go. Waking early is harmless, an instant that overflows is
-/// not.
+/// The longest single wait. Waking early is harmless; an instant that overflows is not.
 const LONGEST_WAIT: Span = Span::hours(24 * 30);
 
-/// Where every pod finds what its service account is known by.
+/// The directory with the credentials of a pod's service account, the same in every pod.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// The command line, the program's name first.
+/// Returns the command line, with the program's name first.
 pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     std::env::args_os()
 }
 
-/// Where results go. Who writes there flushes at the end, and hears of it if that fails.
+/// Returns the writer for results. The caller flushes it at the end, which reports a failed write.
 pub(crate) fn output() -> impl Write + Send {
     BufWriter::new(io::stdout())
 }
 
-/// Where goes what a person must know and a pipe must not read.
+/// Returns the writer for messages to the user, which must not go into a pipe.
 pub(crate) fn complaints() -> impl Write {
-    // Not locked: whoever runs an agent holds this for as long as the process lives, and the agent
-    // speaks too.
+    // Not locked: the command `run` holds this writer for the life of the process, and the agent
+    // writes messages, too.
     io::stderr()
 }
 
-/// Whether somebody watches what goes there.
+/// Reports whether a terminal shows the messages.
 pub(crate) fn complaints_are_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// A path as seen from anywhere.
+/// Returns the absolute form of a path.
 pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     std::path::absolute(path)
 }
 
-/// The threads of an agent. Effects wait for disks and networks, so a few are enough; what blocks
-/// has threads of its own.
+/// Builds the runtime of an agent. Effects wait for disks and networks, so a few threads are
+/// enough; blocking calls have threads of their own.
 pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
-/// This program, to start another process of it.
+/// Returns the path of this program, to start another process of it.
 pub(crate) fn this_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// The same by a name under which it stays what it is while its file is replaced.
+/// Returns a path of this program that stays valid while its file is replaced.
 pub(crate) fn running_program() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }
 
-/// A new folder of this user's own, in the system's folder for temporary files.
-#[expect(clippy::disallowed_methods, reason = "the door of the system's folders")]
+/// Creates a directory that only this user can read, in the system's directory for temporary files.
+#[expect(clippy::disallowed_methods, reason = "the door of the system's directories")]
 pub(crate) fn temporary_folder(name: &str) -> io::Result<PathBuf> {
     let suffix: [u8; 6] = random()?;
     let suffix: String = suffix.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -72,26 +71,26 @@ pub(crate) fn temporary_folder(name: &str) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Bytes nobody can guess.
-#[expect(clippy::disallowed_methods, reason = "the door of chance")]
+/// Returns random bytes that cannot be guessed.
+#[expect(clippy::disallowed_methods, reason = "the door of random numbers")]
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|_| io::Error::other("the system has no random numbers"))?;
     Ok(bytes)
 }
 
-/// The cluster this process runs in, as a pod is told of it.
+/// The cluster in which this process runs as a pod.
 #[derive(Clone, Debug)]
 pub struct OwnCluster {
-    /// Where its API server is.
+    /// The host of its API server.
     pub host: String,
     pub port: String,
-    /// The folder of the pod's service account, with `token`, `ca.crt` and `namespace`.
+    /// The directory of the pod's service account, with `token`, `ca.crt` and `namespace`.
     pub account: PathBuf,
 }
 
 impl OwnCluster {
-    /// `None` for a process that runs in none.
+    /// Returns `None` for a process outside of any cluster.
     #[expect(clippy::disallowed_methods, reason = "the door of the environment")]
     pub(crate) fn read() -> Option<Self> {
         let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -100,14 +99,14 @@ impl OwnCluster {
     }
 }
 
-/// What the process finds around it, read once.
+/// Settings from the environment of the process, read once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EnvironmentVariables {
-    /// Where the data folder is if nobody names one; `None` for a user without a home.
+    /// The default data directory; `None` for a user without a home directory.
     pub(crate) data: Option<PathBuf>,
-    /// Someone asked for no colour, or the terminal has none.
+    /// `NO_COLOR` is set, or the terminal has no colours.
     pub(crate) colourless: bool,
-    /// How many columns the terminal has that the output goes to; `None` if it goes elsewhere.
+    /// The columns of the terminal that receives the output; `None` if it goes elsewhere.
     pub(crate) terminal: Option<usize>,
 }
 
@@ -124,8 +123,8 @@ impl EnvironmentVariables {
     }
 }
 
-/// `/var/lib/setpoint` for root; for others the state folder of the XDG base directories, whose
-/// paths must be absolute to count.
+/// Returns `/var/lib/setpoint` for root, and for others the state directory of the XDG base
+/// directories, which ignore relative paths.
 fn data_folder(root: bool, state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     if root {
         return Some(PathBuf::from("/var/lib/setpoint"));
@@ -135,14 +134,14 @@ fn data_folder(root: bool, state: Option<PathBuf>, home: Option<PathBuf>) -> Opt
     Some(state?.join("setpoint"))
 }
 
-/// A terminal that does not say how wide it is gets the width that every terminal had.
+/// Returns the width of the terminal, or 80 if it reports none.
 fn terminal_width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| usize::from(width.0))
 }
 
-/// The time of this process: the wall clock when it started, plus the time that has elapsed since.
-/// It never runs backwards, so a wall clock that is set back cannot make a lease look longer than
-/// it is. Copies agree.
+/// The time of this process: the wall clock at its start, plus the time elapsed since. It never
+/// runs backwards, so a wall clock that is set back cannot make a lease seem longer than it is. All
+/// copies agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Timestamp,
@@ -150,15 +149,15 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Reads the wall clock, once. A process has one clock: make it first and hand it on.
+    /// Reads the wall clock, once. A process has one clock: create it first and pass it on.
     #[expect(clippy::disallowed_methods, reason = "the door of the clock")]
     pub fn start() -> Self {
-        // A machine that believes to live before 1970 starts at 1970: its time still runs forwards.
+        // On a machine whose clock is before 1970, time starts at 1970; it still runs forwards.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self::at(Timestamp::from_millis(millis(wall)))
     }
 
-    /// A clock that shows this time now, whatever the wall clock says.
+    /// Creates a clock that shows this time now, regardless of the wall clock.
     #[expect(clippy::disallowed_methods, reason = "the door of the clock")]
     pub fn at(start: Timestamp) -> Self {
         Self { start, started: Instant::now() }
@@ -168,7 +167,7 @@ impl Clock {
         self.start + Span::millis(millis(self.started.elapsed()))
     }
 
-    /// When `at` will be, for the timers of the runtime; at most a month ahead.
+    /// Converts `at` to an instant for the timers of the runtime; at most a month ahead.
     pub fn instant_of(&self, at: Timestamp) -> Instant {
         let now = self.now();
         let ahead = at.since(now).min(LONGEST_WAIT);
@@ -176,7 +175,7 @@ impl Clock {
     }
 }
 
-/// A span as the runtime measures it.
+/// Converts a span to a duration of the runtime.
 pub(crate) fn duration(span: Span) -> Duration {
     Duration::from_millis(span.as_millis())
 }

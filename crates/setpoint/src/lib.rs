@@ -17,14 +17,14 @@ use std::process::ExitCode;
 
 use tikv_jemallocator::Jemalloc;
 
-/// Threads come and go, and converging takes more memory than holding does: this allocator gives
-/// back what is free, and takes a third of the processor time off an upgrade of 1,000 apps.
+/// Threads come and go, and converging takes more memory than holding does. This allocator returns
+/// free memory to the system, and takes a third of the processor time off an upgrade of 1,000 apps.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// Runs the process: arguments in, answer and exit code out.
+/// Runs the process: reads the arguments, writes the result, and returns the exit code.
 pub fn run() -> ExitCode {
-    // Before anything else is: a process that is to become another program must not have threads.
+    // This comes first: a process that becomes another program must not have threads.
     let mut words = doors::arguments().skip(1);
     if words.next().is_some_and(|word| word == setpoint_render_external::SUBCOMMAND) {
         return setpoint_render_external::enter(words);

@@ -1,9 +1,10 @@
-//! Recovery after the data folder was lost: ownership is rebuilt from bundles and live objects.
+//! Recovery after the loss of the data directory: ownership is rebuilt from bundles and live
+//! objects.
 //!
-//! A recovered claim says "this was declared, and it is there": enough to hold an object at its
-//! declaration, never enough to delete it. That takes a person's release
-//! ([`setpoint_engine::Order::Release`]). What cannot be seen stops the recovery: an object that
-//! was skipped would later look like a stranger's.
+//! A recovered claim means "this was declared, and it exists": enough to hold an object at its
+//! declaration, never enough to delete it. A delete takes a person's release
+//! ([`setpoint_engine::Order::Release`]). An object that cannot be observed stops the recovery: if
+//! it were skipped, it would later be treated as a stranger's.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,65 +32,65 @@ use crate::doors::Clock;
 /// Long enough for one batch.
 const LEASE: Span = Span::minutes(1);
 
-/// Connections to targets, by what they are.
+/// Connections to targets, by the identity of the target.
 pub type Targets = BTreeMap<TargetIdentity, Arc<dyn Target>>;
 
-/// What to recover, and who wants it.
+/// The bundles to recover, and who requests it.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// The log to begin.
+    /// The new log.
     pub origin: Origin,
     pub holder: String,
     pub actor: Actor,
     pub reason: String,
-    /// What the apps are to be held at, one bundle for each.
+    /// The bundles to hold the apps at, one for each app.
     pub bundles: Vec<Bundle>,
-    /// Where the ledger is anchored.
+    /// The anchor of the ledger.
     pub anchor: Option<AnchorFile>,
-    /// What is there instead: the anchor of a log that was lost with its key. The ledger must have
-    /// been opened without it.
+    /// The checkpoint in the anchor file instead: of a log that was lost together with its key. The
+    /// ledger must have been opened without it.
     pub lost: Option<Checkpoint>,
 }
 
-/// What was recovered.
+/// The result of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Objects that are owned again.
+    /// The number of objects that are owned again.
     pub claims: usize,
-    /// Where the anchor of the log that was lost is kept.
+    /// The copy of the lost log's anchor.
     pub former: Option<PathBuf>,
 }
 
-/// Why claims could not be rebuilt. Nothing was recorded, unless it says so.
+/// The reason why claims could not be rebuilt. Nothing was recorded, unless the message says so.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
-    #[error("{key} at {target} cannot be seen, and {others} more: make the target readable and run it again")]
+    #[error("cannot observe {key} at {target}, and {others} more: make the target readable and run this again")]
     Unseen { target: TargetIdentity, key: Key, others: usize, source: UnknownReason },
-    #[error("{key} at {target} is declared by {} and by {}: decide whose it is and run it again", apps.0, apps.1)]
+    #[error("{key} at {target} is declared by {} and by {}: remove it from one of them and run this again", apps.0, apps.1)]
     DeclaredTwice { target: TargetIdentity, key: Key, apps: Box<(AppId, AppId)> },
-    #[error("nothing is connected to target `{target}`: check its document and its address")]
+    #[error("there is no connection to target `{target}`: check its document and its address")]
     NotConnected { target: TargetIdentity },
-    #[error("target `{target}` cannot say what it is: make it reachable and run it again")]
+    #[error("cannot read the identity of target `{target}`: make it reachable and run this again")]
     Unidentified { target: TargetIdentity, source: Refusal },
     #[error("the system at the address of `{expected}` is `{found}`: correct the address")]
     OtherTarget { expected: TargetIdentity, found: TargetIdentity },
     #[error(
-        "log {origin} already has {claims} claims and {apps} apps: recover into an empty data folder only; \
-         if it is an older copy that was restored, record what is lost with `setpoint ledger gap`"
+        "log {origin} already has {claims} claims and {apps} apps: recover only into an empty data directory; \
+         if an older copy was restored, record the loss with `setpoint ledger gap`"
     )]
     NotEmpty { origin: Origin, claims: usize, apps: usize },
     #[error("the claims could not be recorded")]
     NotRecorded { source: LedgerError },
-    #[error("the former anchor {} cannot be kept beside itself: make its folder writable and run it again", path.display())]
+    #[error("cannot keep a copy of the former anchor {}: make its directory writable and run this again", path.display())]
     NotKept { path: PathBuf, source: io::Error },
     #[error(
-        "the claims are recorded, but the former anchor {} cannot be taken away: make its folder writable and run it again",
+        "the claims are recorded, but the former anchor {} cannot be removed: make its directory writable and run this again",
         path.display()
     )]
     NotCleared { path: PathBuf, source: io::Error },
 }
 
-/// Rebuilds the claims on everything the bundles declare that is there now. Pure.
+/// Rebuilds the claims on all declared objects that exist now. Pure.
 pub fn recovered_claims(
     bundles: &[Bundle],
     observations: &BTreeMap<TargetIdentity, Observation>,
@@ -136,11 +137,11 @@ pub fn recovered_claims(
     }
 }
 
-/// Looks at the targets, rebuilds the claims and records them, all or none, in a log that has none
+/// Observes the targets, rebuilds the claims and records them, all or none, in a log that has none
 /// yet.
 ///
-/// What an anchor says of the log that was lost is recorded with them and kept beside the anchor,
-/// before another checkpoint takes its place.
+/// The checkpoint in the anchor of the lost log is recorded with them. Its file is copied before
+/// another checkpoint replaces it.
 pub async fn recover(
     recovery: &Recovery,
     ledger: &dyn Ledger,
@@ -150,8 +151,8 @@ pub async fn recover(
     let not_recorded = |source| RecoverError::NotRecorded { source };
     let Loaded { facts, head } = ledger.load(&recovery.origin).await.map_err(not_recorded)?;
     if is_answered(recovery, ledger, head.size).await.map_err(not_recorded)? {
-        // A recovery that was interrupted after it had recorded everything: all that is left is to
-        // make room for the new anchor.
+        // An earlier recovery was interrupted after it had recorded everything: only the space for
+        // the new anchor remains to be made.
         make_room(recovery)?;
         return Ok(Recovered { claims: facts.claims.len(), former: None });
     }
@@ -165,7 +166,8 @@ pub async fn recover(
     Ok(Recovered { claims: recovered, former })
 }
 
-/// What a log knows is worth more than what can be guessed from the outside.
+/// Refuses a log with records of apps: its knowledge is worth more than what can be inferred from
+/// outside.
 fn refuse_a_used_log(recovery: &Recovery, facts: &Facts) -> Result<(), RecoverError> {
     let (claims, apps) = (facts.claims.len(), facts.apps.len());
     if claims == 0 && apps == 0 {
@@ -174,10 +176,10 @@ fn refuse_a_used_log(recovery: &Recovery, facts: &Facts) -> Result<(), RecoverEr
     Err(RecoverError::NotEmpty { origin: recovery.origin.clone(), claims, apps })
 }
 
-/// Records at the beginning of a log among which that of a lost one is looked for.
+/// The number of records at the beginning of a log that are searched for the loss of another log.
 const BEGINNING: u64 = 1_000;
 
-/// Whether the log says already that it takes the place of the one that was lost.
+/// Reports whether the log already has the record that it replaces the lost one.
 async fn is_answered(recovery: &Recovery, ledger: &dyn Ledger, size: u64) -> Result<bool, LedgerError> {
     let Some(lost) = &recovery.lost else { return Ok(false) };
     let (subject, root) = (lost.origin.to_string(), Value::from(lost.root.to_string()));
@@ -190,7 +192,7 @@ async fn is_answered(recovery: &Recovery, ledger: &dyn Ledger, size: u64) -> Res
     Ok(false)
 }
 
-/// Copies the anchor of what was lost, before anything is written in its place.
+/// Copies the anchor of the lost log, before anything is written in its place.
 fn keep_former(recovery: &Recovery, standing: Standing, clock: Clock) -> Result<Option<PathBuf>, RecoverError> {
     match &recovery.anchor {
         Some(anchor) if recovery.lost.is_some() || standing != Standing::Sound => {
@@ -201,7 +203,7 @@ fn keep_former(recovery: &Recovery, standing: Standing, clock: Clock) -> Result<
     }
 }
 
-/// Takes the anchor of another log away, which is recorded and kept, so that this one can be
+/// Removes the anchor of the other log, which is recorded and copied, so that this log can be
 /// anchored there.
 fn make_room(recovery: &Recovery) -> Result<(), RecoverError> {
     match &recovery.anchor {
@@ -263,8 +265,8 @@ async fn record(
     let lease = match standing {
         Standing::Sound if entries.is_empty() => return Ok(()),
         Standing::Sound => ledger.acquire(request).await?,
-        // The log's key is still here, its records are not: the epochs of those it lost may not be
-        // used again.
+        // The log's key still exists, but its records do not: the epochs of the lost records must
+        // not be used again.
         behind => ledger.record_gap(Gap { lease: request, actor, reason, lost: behind.lost() }).await?,
     };
     let appended = if entries.is_empty() {
@@ -273,7 +275,7 @@ async fn record(
         let bundles = recovery.bundles.iter().map(|bundle| (bundle.digest(), bundle.to_bytes())).collect();
         ledger.append(Batch { bundles, ..Batch::new(&lease, now, entries) }).await.map(drop)
     };
-    // The lease goes back whatever came of the batch; it would run out by itself.
+    // The lease is released whatever the result of the batch; otherwise it would only expire.
     appended.and(ledger.release(&lease).await)
 }
 

@@ -1,4 +1,4 @@
-//! What the outside must offer the interpreter, and how much may be asked of it at once.
+//! The interfaces that the interpreter needs from outside, and the limits on their concurrent use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -26,20 +26,20 @@ pub type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Ledger>, Box<dyn E
 /// Opens the ledger: at the start, and again after it could not make something durable.
 pub type OpenLedger = Box<dyn Fn() -> Opening + Send + Sync>;
 
-/// What is to be rendered.
+/// The input of a render.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendering {
     pub app: AppId,
     pub revision: Revision,
-    /// What was last accepted.
+    /// The last accepted version.
     pub accepted: Option<Accepted>,
-    /// What the revision must descend from.
+    /// The revision from which the new one must descend.
     pub descends_from: Option<Revision>,
-    /// The root app's bundle by whose documents it is rendered.
+    /// The bundle of the root app whose documents apply.
     pub documents: Option<Digest>,
 }
 
-/// Accepted control documents, worked out: what they say, and connections to the targets they name.
+/// Evaluated control documents: their settings, and connections to the targets they name.
 #[derive(Clone, Debug, Default)]
 pub struct Governed {
     pub controls: Controls,
@@ -48,36 +48,36 @@ pub struct Governed {
 
 pub type Targets = BTreeMap<TargetIdentity, Arc<dyn Target>>;
 
-/// Where declared state comes from. An error is told as what it is; it never stands for "nothing
+/// The source of declared state. An error is always reported as an error; it never means "nothing
 /// declared".
 pub trait Sources: Send + Sync + fmt::Debug {
-    /// The store's head. `now` is when the look began.
+    /// Returns the store's head. `now` is when the poll began.
     fn poll<'a>(&'a self, store: &'a StoreName, now: Timestamp) -> Answer<'a, Observed<VersionId>>;
 
     /// Renders an app from a revision, unless everything it reads is as it was at the accepted one.
-    /// Fails where other documents than it asks for are taken up.
+    /// Fails if other documents are loaded than those it asks for.
     fn render<'a>(&'a self, wanted: &'a Rendering) -> Answer<'a, RenderOutcome>;
 
-    /// What the control documents of the root app's bundle say. `known` is where apps are held, for
-    /// targets that do not say who they are now. Documents were checked when they were accepted:
-    /// what cannot be connected to is said in the log and tried again. `None`: the documents cannot
-    /// be read after all. That is no answer, least of all that there are none.
+    /// Evaluates the control documents of the root app's bundle. `known` is where apps are held,
+    /// for targets that cannot report their identity now. The documents were checked when they were
+    /// accepted: a failed connection is logged and retried. `None` means that the documents cannot
+    /// be read after all. It never means that there are none.
     fn govern<'a>(
         &'a self,
         bundle: &'a Bundle,
         known: &'a BTreeMap<AppId, TargetIdentity>,
     ) -> Answer<'a, Option<Governed>>;
 
-    /// The stores an app is made from; none for an app that no document declares.
+    /// Returns the stores that an app reads; none for an app that no document declares.
     fn stores_of(&self, app: &AppId) -> BTreeSet<StoreName>;
 
-    /// Whether rendering it may take long, so that no other app should wait for that.
+    /// Reports whether rendering the app may take long, so that no other app should wait for it.
     fn renders_apart(&self, _app: &AppId) -> bool {
         false
     }
 
-    /// The digest of the bundle that these heads give, rendered without any memory of former
-    /// renders. A delete rests on it.
+    /// Returns the digest of the bundle that these heads give, rendered without any cache of former
+    /// renders. Deletes depend on it.
     fn render_afresh<'a>(
         &'a self,
         app: &'a AppId,
@@ -86,12 +86,12 @@ pub trait Sources: Send + Sync + fmt::Debug {
     ) -> Answer<'a, Result<Digest, UnknownReason>>;
 }
 
-/// Reaches people.
+/// Sends messages to people.
 pub trait Messenger: Send + Sync + fmt::Debug {
-    /// Whether the note has arrived. `false` makes the machine try again later.
+    /// Delivers a note and returns whether it arrived. On `false` the machine tries again later.
     fn deliver<'a>(&'a self, note: &'a Note) -> Answer<'a, bool>;
 
-    /// Says something to whoever reads the log: what cannot wait for the ledger, because it is
+    /// Writes a line to the log: for messages that cannot wait for the ledger, because they are
     /// about the ledger.
     fn say(&self, line: &str);
 }
@@ -102,11 +102,11 @@ pub struct Environment {
     pub clock: Clock,
     /// The log to write.
     pub origin: Origin,
-    /// Who writes it. The same after a restart, so that the lease of a crashed process need not run
-    /// out first.
+    /// The name of the writer. It stays the same after a restart, so that the lease of a crashed
+    /// process need not expire first.
     pub holder: String,
     pub open_ledger: OpenLedger,
-    /// Those that are connected from the start; control documents bring others.
+    /// The targets that are connected from the start; control documents add others.
     pub targets: Targets,
     pub sources: Arc<dyn Sources>,
     pub messenger: Arc<dyn Messenger>,
@@ -124,19 +124,18 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// How much may be under way at once. Who comes later waits for a turn.
+/// The limits on concurrent work. Further work waits for a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Stores asked for their heads, of those that answered when they were last asked; as many
-    /// again of the others.
+    /// Polls of stores that responded to their last poll; as many again for the other stores.
     pub fetches: usize,
     pub renders: usize,
     /// Renders that may take long.
     pub renders_apart: usize,
-    /// Calls to one target: a target that hangs keeps no other waiting.
+    /// Calls to one target: a target that hangs delays no other.
     pub calls_per_target: usize,
     pub deliveries: usize,
-    /// Events that wait for the machine before those who bring them do.
+    /// Events in the queue of the machine, before their senders have to wait.
     pub events: usize,
 }
 

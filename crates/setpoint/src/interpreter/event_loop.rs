@@ -1,5 +1,5 @@
-//! The conductor: the loop that gives the machine one event at a time and sees its effects begun.
-//! The only place where tasks are started.
+//! The event loop: passes one event at a time to the machine and starts its effects. It is the only
+//! place that starts tasks.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -22,24 +22,24 @@ use super::ledger_queue::{LedgerQueue, Request};
 use super::worker::Worker;
 use crate::doors::{Clock, duration};
 
-/// What reaches the loop.
+/// A message to the loop.
 #[derive(Debug)]
 pub(super) enum Message {
     Event(Event),
-    /// Control documents were worked out.
+    /// Control documents were evaluated.
     Governed(Governed),
-    /// A person's order; answered once it is recorded, or cannot be.
+    /// A person's order; the reply is sent once it is recorded or has failed.
     Order {
         command: Command,
         reply: oneshot::Sender<Result<(), Declined>>,
     },
-    /// A question that the machine answers between two steps.
+    /// A query that the machine answers between two steps.
     Ask(Question),
-    /// Finish what is under way, then end.
+    /// Finish the work in flight, then end.
     Stop,
 }
 
-/// Looks at the machine and answers whoever waits.
+/// Reads the machine and sends the result to the caller.
 pub(super) struct Question(pub(super) Box<dyn FnOnce(&mut Machine) + Send>);
 
 impl fmt::Debug for Question {
@@ -48,12 +48,12 @@ impl fmt::Debug for Question {
     }
 }
 
-/// What can be seen of the loop without asking it.
+/// The state of the loop that can be read without a message to it.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
-    /// Counts steps, so that whoever waits for something to become true knows when to look again.
+    /// Counts steps, so that a caller that waits for a condition knows when to check it again.
     steps: u64,
-    /// What the ledger last failed with, until it does what it is asked again.
+    /// The ledger's last failure, until a request succeeds again.
     pub(super) trouble: Option<String>,
 }
 
@@ -67,17 +67,17 @@ pub(super) struct EventLoop {
     lane: mpsc::UnboundedSender<Request>,
     messages: mpsc::Sender<Message>,
     pulse: watch::Sender<Pulse>,
-    /// Every task but the loop itself. Dropping it ends them.
+    /// Every task but the loop itself. Dropping the set aborts them.
     tasks: JoinSet<()>,
-    /// When the machine wants to be woken.
+    /// The time at which the machine wants to be woken.
     wake: Option<Timestamp>,
-    /// Effects on targets that have left, and when they can no longer land.
+    /// Effects that were sent to targets, and when they can no longer land.
     acting: BTreeMap<Ticket, Timestamp>,
-    /// Batches on their way into the ledger.
+    /// Batches in flight to the ledger.
     writing: BTreeSet<Ticket>,
-    /// Those who wait to hear whether their order is recorded.
+    /// The senders of orders that wait for the record.
     ordering: BTreeMap<OrderId, oneshot::Sender<Result<(), Declined>>>,
-    /// Who listens to each target's hints.
+    /// The tasks that listen for each target's hints.
     listening: BTreeMap<TargetIdentity, AbortHandle>,
     /// Set once the loop is to end: the instant after which it waits for nothing more.
     stop_by: Option<Timestamp>,
@@ -118,9 +118,9 @@ impl EventLoop {
         conductor
     }
 
-    /// Reaches the targets, and listens to those that are new. Answers those that were connected
-    /// before, by another connection: what the former one would have told is lost, and the new one
-    /// watches nothing before it was asked for it.
+    /// Connects the targets and listens to the new ones. Returns those that were connected before,
+    /// by another connection: hints of the former connection are lost, and the new one watches
+    /// nothing before a request for it.
     fn connect(&mut self, targets: &Targets) -> Vec<TargetIdentity> {
         let mut replaced = Vec::new();
         for (identity, target) in targets {
@@ -136,7 +136,7 @@ impl EventLoop {
         replaced
     }
 
-    /// Runs until it is told to stop, then gives the lease back and closes the ledger.
+    /// Runs until it is stopped, then releases the lease and closes the ledger.
     pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Message>) -> Result<(), StopError> {
         self.step(Event::Started);
         while !self.is_done() {
@@ -157,12 +157,12 @@ impl EventLoop {
                 Some(Message::Stop) => self.begin_to_stop(),
                 None => self.step(Event::Woke),
             }
-            // What a task ended with does not matter: one that panicked has not answered, and the
+            // The result of a task does not matter: a task that panicked sent no event, and the
             // machine gives its ticket up.
             while self.tasks.try_join_next().is_some() {}
         }
         if let Some(what) = self.desk.removed() {
-            // What is under way ends with its task, and there is no ledger to give back.
+            // Work in flight ends with its task, and there is no ledger to close.
             self.tasks.shutdown().await;
             return Err(StopError::Removed { what });
         }
@@ -172,7 +172,7 @@ impl EventLoop {
         self.leave().await
     }
 
-    /// The next message; `None` when the time has come that the machine wants to be woken at.
+    /// Returns the next message; `None` at the time at which the machine wants to be woken.
     async fn next(&self, inbox: &mut mpsc::Receiver<Message>) -> Option<Message> {
         match self.wake.into_iter().chain(self.stop_by).min() {
             Some(at) => timeout_at(self.clock.instant_of(at), inbox.recv()).await.ok().flatten(),
@@ -203,7 +203,7 @@ impl EventLoop {
             _ => {}
         }
         match event {
-            // The batch was refused for what it says, which is no trouble of the ledger's.
+            // The batch was refused because of its content, which is no failure of the ledger.
             Event::AppendFailed { class: Class::Conflict | Class::Input, .. } => {}
             Event::LeaseRefused { detail, .. }
             | Event::LoadFailed { detail, .. }
@@ -215,25 +215,25 @@ impl EventLoop {
         }
     }
 
-    /// Says what is wrong with the ledger when that changes, and not each time it is tried again.
+    /// Logs a failure of the ledger when it changes, not at each retry.
     fn note_trouble(&self, trouble: Option<&String>) {
         if self.pulse.borrow().trouble.as_ref() == trouble {
             return;
         }
         self.messenger.say(&match trouble {
             Some(trouble) => format!("nothing is changed, because the ledger is in trouble: {trouble}"),
-            None => "the ledger is well again".to_owned(),
+            None => "the ledger works again".to_owned(),
         });
         self.pulse.send_modify(|pulse| pulse.trouble = trouble.cloned());
     }
 
-    /// Sees an effect begun. Answers at once only what is not to be done any more.
+    /// Starts an effect. Returns an event at once only for effects that are no longer executed.
     fn begin(&mut self, effect: Effect) -> Option<Event> {
         let (hands, stopping) = (Arc::clone(&self.hands), self.stop_by.is_some());
         match effect {
             Effect::WakeAt { at } => self.wake = Some(at),
             Effect::Ordered { id, outcome } => {
-                // Whoever gave the order may have gone: it counts all the same.
+                // The sender of the order may be gone: the order counts all the same.
                 self.ordering.remove(&id).map(|reply| reply.send(outcome));
             }
             Effect::Renew { epoch, length } => self.ask_ledger(Request::Renew { epoch, length }),
@@ -243,11 +243,11 @@ impl EventLoop {
                 self.ask_ledger(Request::Append { ticket, epoch, entries, bundles });
             }
             Effect::Execute { ticket, work, .. } if stopping => {
-                // Its intents are recorded, so its end must be too: it never left.
+                // The intents are recorded, so the result must be, too: the effect was never sent.
                 let outcomes = fenced(work.len(), "the engine is stopping");
                 return Some(Event::Executed { ticket, outcomes });
             }
-            // Questions can be asked again by whoever comes next, and who stops does not become the
+            // The next process can send queries again, and a process that stops does not become the
             // writer again.
             _ if stopping => {}
             Effect::Acquire { length } => self.ask_ledger(Request::Acquire { length }),
@@ -286,7 +286,7 @@ impl EventLoop {
     }
 
     fn ask_ledger(&self, request: Request) {
-        // A lane that is gone ends the loop: see `is_done`.
+        // A closed channel to the worker ends the loop: see `is_done`.
         drop(self.lane.send(request));
     }
 
@@ -298,13 +298,13 @@ impl EventLoop {
         let messages = self.messages.clone();
         self.tasks.spawn(async move {
             if let Some(message) = answer.await {
-                // The loop has ended: nobody is left to tell.
+                // The loop has ended: no one receives the message.
                 drop(messages.send(message).await);
             }
         });
     }
 
-    /// From now on nothing new leaves. What has left is waited for, and its end recorded.
+    /// Stops starting effects. Effects that were sent are awaited, and their results recorded.
     fn begin_to_stop(&mut self) {
         let now = self.clock.now();
         let landed = self.acting.values().copied().max().unwrap_or(now).max(now);
@@ -326,7 +326,7 @@ impl EventLoop {
     }
 }
 
-/// Passes a target's hints on, for as long as anyone listens.
+/// Forwards a target's hints for as long as the loop runs.
 async fn hint(identity: TargetIdentity, target: Arc<dyn Target>, messages: mpsc::Sender<Message>) {
     loop {
         let event = Event::Hinted { target: identity.clone(), hint: target.hints().await };

@@ -1,9 +1,9 @@
-//! The hands: calls to targets, stores and people. Each waits for its turn, so that nobody is asked
-//! too much at once, and each has an end.
+//! The executor: calls to targets, stores and notifiers. Each call waits for a permit, which bounds
+//! the concurrent calls, and each has a timeout.
 //!
-//! A call that takes longer than the machine waits is dropped without an answer: the machine has
-//! given its ticket up. An effect on a target is the exception, because what is not known about it
-//! must be said.
+//! A call that takes longer than the machine waits is dropped without an event: the machine has
+//! given its ticket up. An effect on a target is the exception, because an unknown outcome must be
+//! reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -29,40 +29,40 @@ use tokio::time::{timeout, timeout_at};
 use super::environment::{Environment, Governed, Limits, Rendering};
 use crate::doors::duration;
 
-/// Whoever settles an intent waits this long for its target to be connected.
+/// The longest wait for the connection of a target whose intent is to be settled.
 const CONNECTS_WITHIN: Span = Span::seconds(20);
 
-/// A target has this long after an effect can no longer land to say what it knows. The machine
-/// waits longer than that.
+/// The extra time for a target to report its results after an effect can no longer land. The
+/// machine waits longer than that.
 const LAST_WORDS: Span = Span::millis(500);
 
 #[derive(Debug)]
 pub(super) struct Executor {
     surroundings: Arc<Environment>,
     patience: Span,
-    /// For stores that answered when they were last asked.
+    /// Permits for stores that responded to their last poll.
     fetch: Semaphore,
-    /// For those that did not, or never were: however many of them hang, they keep nobody waiting
-    /// but each other.
+    /// Permits for stores that did not, or were never polled: however many of them hang, they delay
+    /// only each other.
     fetch_in_doubt: Semaphore,
     answered: Mutex<BTreeSet<StoreName>>,
     render: Semaphore,
-    /// For renders that may take long: they keep nobody waiting but each other.
+    /// Permits for renders that may take long: they delay only each other.
     render_apart: Semaphore,
-    /// How often documents were to be taken up, and whose turn it is.
+    /// The number of requests to load documents. `governing` serves them one by one.
     governs: AtomicU64,
     governing: tokio::sync::Mutex<()>,
     deliver: Semaphore,
     calls_per_target: usize,
     reaches: RwLock<BTreeMap<TargetIdentity, Reach>>,
-    /// Tells those who wait for a target that there is a new one.
+    /// Notifies tasks that wait for a target of a new connection.
     connected: Notify,
 }
 
-/// A target and the turns at it: a pool for each, so that one that hangs keeps no other waiting.
+/// A target and its permits: a pool per target, so that one that hangs delays no other.
 type Reach = (Arc<dyn Target>, Arc<Semaphore>);
 
-/// One of the questions whether a target would take a resource.
+/// A query whether a target would accept a resource.
 type Preview = for<'a> fn(&'a (dyn Target + 'static), &'a Resource, &'a Asker) -> Answer<'a, Result<(), Refusal>>;
 
 impl Executor {
@@ -84,7 +84,7 @@ impl Executor {
         }
     }
 
-    /// From now on the target is reached in this way. Answers whether that is news.
+    /// Sets the connection of a target. Returns whether it is new.
     pub(super) fn connect(&self, identity: &TargetIdentity, target: &Arc<dyn Target>) -> bool {
         let mut reaches = self.reaches.write().unwrap_or_else(PoisonError::into_inner);
         if reaches.get(identity).is_some_and(|(there, _)| Arc::ptr_eq(there, target)) {
@@ -96,14 +96,14 @@ impl Executor {
         true
     }
 
-    /// Has documents taken up, one set after the other: what was asked for last is what is in force
-    /// in the end.
+    /// Loads documents, one set after the other: the set that was requested last is in force in the
+    /// end.
     pub(super) fn govern(
         self: Arc<Self>,
         bundle: Arc<Bundle>,
         known: BTreeMap<AppId, TargetIdentity>,
     ) -> impl Future<Output = Option<Governed>> + Send + 'static {
-        // Counted as it is asked for, not when its task first runs.
+        // Counted when it is requested, not when its task first runs.
         let number = self.governs.fetch_add(1, Ordering::Relaxed) + 1;
         async move {
             let _turn = self.governing.lock().await;
@@ -145,8 +145,7 @@ impl Executor {
         documents: Option<Digest>,
     ) -> Option<Event> {
         let sources = &self.surroundings.sources;
-        // Asked for before there is a turn to render: a store that hangs must not keep renders
-        // waiting.
+        // Polled before the permit to render is taken: a store that hangs must not delay renders.
         let bundle = match self.heads_for(&app).await? {
             Ok(heads) => self.in_turn(self.turns_of(&app), || sources.render_afresh(&app, &heads, documents)).await?,
             Err(reason) => Err(reason),
@@ -158,7 +157,7 @@ impl Executor {
         if self.surroundings.sources.renders_apart(app) { &self.render_apart } else { &self.render }
     }
 
-    /// What an app's stores hold now.
+    /// Returns the current heads of an app's stores.
     async fn heads_for(&self, app: &AppId) -> Option<Result<Revision, UnknownReason>> {
         let mut heads = BTreeMap::new();
         for store in self.surroundings.sources.stores_of(app) {
@@ -178,14 +177,14 @@ impl Executor {
         asker: Asker,
     ) -> Option<Event> {
         let observation = match self.reach(&target) {
-            // The instant of a look is when it begins, which is after the wait for a turn.
+            // The time of an observation is when it begins, which is after the wait for a permit.
             Some((there, turns)) => self.in_turn(&turns, || there.observe(wanted, asker, self.now())).await?,
             None => unseen(&wanted, &target, self.now()),
         };
         Some(Event::Observed { ticket, observation })
     }
 
-    /// Asks a target whether it would take a resource, in one of the ways that can be asked.
+    /// Asks a target whether it would accept a resource, by one of its preview calls.
     pub(super) async fn preview(
         self: Arc<Self>,
         ticket: Ticket,
@@ -214,17 +213,17 @@ impl Executor {
         Some(Event::Executed { ticket, outcomes })
     }
 
-    /// An effect leaves in time or not at all, and is waited for until it can no longer land, and a
-    /// moment longer: a target gives up a step that nobody answers at that very instant, and what
-    /// it knows of all the others is not to be lost with it.
+    /// Sends an effect in time or not at all. Waits until it can no longer land, and a moment
+    /// longer: a target abandons a step without a response at that very instant, and its results
+    /// for all other steps must not be lost.
     async fn executed(&self, (there, turns): Reach, work: Vec<Work>, fence: Fence) -> Vec<Outcome> {
         let (clock, steps) = (self.surroundings.clock, work.len());
         let turn = timeout_at(clock.instant_of(fence.leave_by), turns.acquire()).await;
         let (Ok(Ok(_turn)), true) = (turn, clock.now() <= fence.leave_by) else {
-            return fenced(steps, "it could not leave in time: decide anew");
+            return fenced(steps, "it could not leave in time: decide again");
         };
         let unknown = |_| {
-            let detail = "the target did not answer before the effect could no longer land".to_owned();
+            let detail = "the target did not respond while the effect could still land".to_owned();
             vec![Outcome::Unknown { detail }; steps]
         };
         timeout_at(clock.instant_of(fence.land_by + LAST_WORDS), there.execute(work, fence))
@@ -246,7 +245,7 @@ impl Executor {
         Some(Event::Settled { ticket, settlement })
     }
 
-    /// Takes no turn: it may wait for minutes, and asks nothing of the target's system.
+    /// Takes no permit: it may wait for minutes, and sends no requests to the target's system.
     pub(super) async fn attribute(
         self: Arc<Self>,
         ticket: Ticket,
@@ -263,7 +262,7 @@ impl Executor {
         Some(Event::Notified { ticket, delivered })
     }
 
-    /// Waits for a turn, only then makes the call, and waits for its answer; `None` once the
+    /// Waits for a permit, makes the call only then, and waits for its result; `None` once the
     /// machine has given up.
     async fn in_turn<'a, T>(&self, turns: &Semaphore, call: impl FnOnce() -> Answer<'a, T>) -> Option<T> {
         let answer = async {
@@ -277,9 +276,9 @@ impl Executor {
         self.reaches.read().unwrap_or_else(PoisonError::into_inner).get(identity).cloned()
     }
 
-    /// The same for a target that the control documents may be about to bring: open intents are
-    /// settled as soon as there is a ledger, and the documents are worked out after that. Told too
-    /// early that nobody knows, people would be woken for nothing.
+    /// Waits for a target that the control documents may be about to add. Open intents are settled
+    /// as soon as there is a ledger, and the documents are evaluated after that. Reporting an
+    /// unknown outcome too early would wake people for nothing.
     async fn reach_soon(&self, identity: &TargetIdentity) -> Option<Reach> {
         let connected = async {
             loop {
@@ -298,7 +297,7 @@ impl Executor {
     }
 }
 
-/// The answer for effects that did not leave.
+/// Returns the outcomes of effects that were not sent.
 pub(super) fn fenced(steps: usize, why: &str) -> Vec<Outcome> {
     refused(steps, &refusal(RefusalClass::Fenced, why.to_owned()))
 }
@@ -317,7 +316,7 @@ fn unseen(wanted: &Wanted, target: &TargetIdentity, at: Timestamp) -> Observatio
 }
 
 fn not_connected(target: &TargetIdentity) -> String {
-    format!("nothing is connected to target `{target}`: check its document and its address")
+    format!("there is no connection to target `{target}`: check its document and its address")
 }
 
 #[cfg(test)]
@@ -336,7 +335,7 @@ mod tests {
     use super::*;
     use crate::doors::Clock;
 
-    /// Stores and people that never answer. Documents are taken up, which takes a moment.
+    /// Stores and notifiers that never respond. Loading documents takes a moment.
     #[derive(Debug, Default)]
     struct Silence {
         taking_up: Mutex<Vec<(Digest, &'static str)>>,
@@ -406,7 +405,7 @@ mod tests {
             messenger: Arc::new(Silence::default()),
         };
         let hands = Executor::new(Arc::new(surroundings), Span::seconds(60), Limits::default());
-        assert!(hands.connect(&identity(), &there), "nobody else is reached under this name");
+        assert!(hands.connect(&identity(), &there), "no other target has this name");
         Arc::new(hands)
     }
 
@@ -514,13 +513,13 @@ mod tests {
         let (older, newer) = (documents(vec![]), documents(vec![resource()]));
         let take_up = |bundle: &Arc<Bundle>| Arc::clone(&hands).govern(Arc::clone(bundle), BTreeMap::new());
 
-        // Asked for one after the other; the task of the second runs first.
+        // Requested one after the other; the task of the second runs first.
         let (first, second) = (take_up(&older), take_up(&newer));
         let _nothing = tokio::join!(second, first);
         let taken_up = std::mem::take(&mut *sources.taking_up.lock().unwrap());
         assert_eq!(taken_up, [(newer.digest(), "begins"), (newer.digest(), "ends")]);
 
-        // The second is asked for while the first is being taken up.
+        // The second is requested while the first is being loaded.
         let _nothing = tokio::join!(take_up(&older), async { take_up(&newer).await });
         let taken_up = sources.taking_up.lock().unwrap().clone();
         let in_turn = [&older, &newer].map(|bundle| [(bundle.digest(), "begins"), (bundle.digest(), "ends")]);

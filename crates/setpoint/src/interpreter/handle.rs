@@ -1,4 +1,4 @@
-//! What the rest of the process may ask of a running interpreter.
+//! The interface of a running interpreter for the rest of the process.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use tokio::task::JoinHandle;
 
 use super::event_loop::{Message, Pulse, Question};
 
-/// A running interpreter. Dropping it without [`stop`](Self::stop) ends it as a crash would:
-/// safely, because every effect under way has its intent in the ledger, but the next start has to
+/// A running interpreter. Dropping it without [`stop`](Self::stop) ends it as a crash would. That
+/// is safe, because every effect in flight has its intent in the ledger, but the next start has to
 /// wait for those and settle them.
 #[derive(Debug)]
 pub struct Handle {
@@ -28,34 +28,34 @@ pub struct Handle {
     task: JoinHandle<Result<(), StopError>>,
 }
 
-/// Counts steps of the engine, so that whoever waits knows when to look again.
+/// Counts steps of the engine, so that a waiting caller knows when to check its condition again.
 #[derive(Clone, Debug)]
 pub struct Steps(watch::Receiver<Pulse>);
 
 impl Steps {
-    /// Waits until something has happened since this was last asked.
+    /// Waits until something has happened since the last call.
     pub async fn next(&mut self) -> Result<(), Ended> {
         self.0.changed().await.map_err(|_| Ended)
     }
 }
 
-/// There is no interpreter any more.
+/// The interpreter has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the engine has ended: start it again")]
+#[error("the engine has ended; start the agent again")]
 pub struct Ended;
 
-/// Why an interpreter did not end well. What is recorded is safe in every case.
+/// The reason why an interpreter did not stop cleanly. The records are safe in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum StopError {
     #[error(
-        "the lease could not be given back or the ledger not closed: the next start may have to wait for the lease"
+        "the lease could not be released, or the ledger not closed; the next start may have to wait for the lease to expire"
     )]
     NotLeft { source: LedgerError },
-    #[error("the ledger did not close within {patience}: the next start may have to wait for the lease")]
+    #[error("the ledger did not close within {patience}; the next start may have to wait for the lease to expire")]
     Silent { patience: Span },
     #[error("the agent has stopped changing anything: {what}")]
     Removed { what: String },
-    #[error("the engine crashed before it could stop: look at its last messages and start it again")]
+    #[error("the engine crashed before it could stop; check the last messages in the log and start the agent again")]
     Crashed,
 }
 
@@ -68,50 +68,50 @@ impl Handle {
         Self { messages, pulse, task }
     }
 
-    /// Executor over the accepted control documents, all of them.
+    /// Sends the accepted control documents, all of them, to the engine.
     pub async fn control(&self, controls: Controls) -> Result<(), Ended> {
         self.send(Message::Event(Event::Controls(controls))).await
     }
 
-    /// Executor over a person's order and waits until it is recorded; the error says why it does
-    /// not count. The id must be new.
+    /// Sends a person's order to the engine and waits until it is recorded; the error is the reason
+    /// why it does not count. The id must be new.
     pub async fn order(&self, command: Command) -> Result<Result<(), Declined>, Ended> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Order { command, reply }).await?;
         answer.await.map_err(|_| Ended)
     }
 
-    /// How an app stands; `None` for one the engine has never heard of.
+    /// Returns the status of an app; `None` for one that the engine does not know.
     pub async fn status(&self, app: &AppId) -> Result<Option<AppStatus>, Ended> {
         let app = app.clone();
         self.ask(move |machine| machine.status(&app)).await
     }
 
-    /// How everything stands.
+    /// Returns the state of all apps, stores and targets.
     pub async fn standing(&self) -> Result<Standing, Ended> {
         self.ask(|machine| machine.standing()).await
     }
 
-    /// What an app owns.
+    /// Returns the keys that an app owns.
     pub async fn owned(&self, app: &AppId) -> Result<BTreeSet<Key>, Ended> {
         let app = app.clone();
         self.ask(move |machine| machine.owned(&app)).await
     }
 
-    /// What an app is held at.
+    /// Returns the bundle that an app is held at.
     pub async fn bundle(&self, app: &AppId) -> Result<Option<Arc<Bundle>>, Ended> {
         let app = app.clone();
         self.ask(move |machine| machine.bundle(&app)).await
     }
 
-    /// Everything an app declares or owns, with its declarations.
+    /// Returns everything that an app declares or owns, with its declarations.
     pub async fn wanted(&self, app: &AppId) -> Result<Wanted, Ended> {
         let app = app.clone();
         self.ask(move |machine| machine.wanted_of(&app)).await
     }
 
-    /// Where an app is held, what has to be looked at to plan for it with this bundle, and on whose
-    /// behalf.
+    /// Returns the target of an app, the objects to observe to plan for it with this bundle, and on
+    /// whose behalf.
     pub async fn wanted_for(
         &self,
         app: &AppId,
@@ -121,8 +121,7 @@ impl Handle {
         self.ask(move |machine| machine.wanted_for(&app, &bundle)).await
     }
 
-    /// What would be decided for an app that has been seen like this, were it to be held at this
-    /// bundle.
+    /// Returns the decision for an app with this observation, if it were held at this bundle.
     pub async fn what_if(
         &self,
         app: &AppId,
@@ -138,37 +137,37 @@ impl Handle {
         question: impl FnOnce(&mut Machine) -> T + Send + 'static,
     ) -> Result<T, Ended> {
         let (reply, answer) = oneshot::channel();
-        // Whoever asked may have gone: nothing to do about it.
+        // The caller may be gone, which needs no action.
         let ask = Question(Box::new(move |machine| drop(reply.send(question(machine)))));
         self.send(Message::Ask(ask)).await?;
         answer.await.map_err(|_| Ended)
     }
 
-    /// A store may have moved: ask for its head now.
+    /// Requests a poll of a store that may have a new head.
     pub async fn hint_store(&self, store: StoreName) -> Result<(), Ended> {
         self.send(Message::Event(Event::StoreHinted { store })).await
     }
 
-    /// The steps of the engine, for those who wait for something to become true.
+    /// Returns the steps of the engine, for callers that wait for a condition.
     pub fn steps(&self) -> Steps {
         Steps(self.pulse.clone())
     }
 
-    /// Waits until something has happened since this was last asked.
+    /// Waits until something has happened since the last call.
     pub async fn stepped(&mut self) -> Result<(), Ended> {
         self.pulse.changed().await.map_err(|_| Ended)
     }
 
-    /// What the ledger last failed with, until it does what it is asked again. While there is
-    /// trouble nothing may be held.
+    /// Returns the ledger's last failure, until a request succeeds again. While there is one, the
+    /// apps may not be held.
     pub fn trouble(&self) -> Option<String> {
         self.pulse.borrow().trouble.clone()
     }
 
-    /// Lets nothing new leave, waits for what has left until it can no longer land, records its
-    /// end, gives the lease back and closes the ledger.
+    /// Stops starting effects, waits for those in flight until they can no longer land, records
+    /// their results, releases the lease and closes the ledger.
     pub async fn stop(mut self) -> Result<(), StopError> {
-        // One that has ended already says below how.
+        // An interpreter that has already ended returns its reason below.
         let _ = self.send(Message::Stop).await;
         (&mut self.task).await.unwrap_or(Err(StopError::Crashed))
     }

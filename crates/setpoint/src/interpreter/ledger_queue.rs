@@ -1,5 +1,5 @@
-//! The desk: what the ledger is asked for, and how its answers become events. Opens the ledger, and
-//! opens it again after it could not make something durable; keeps the lease.
+//! The ledger queue: executes requests to the ledger and turns the results into events. It opens
+//! the ledger, reopens it after it could not make something durable, and keeps the lease.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -18,7 +18,7 @@ use super::environment::Environment;
 use crate::complaint::told;
 use crate::doors::duration;
 
-/// What the ledger is asked for.
+/// A request to the ledger.
 #[derive(Debug)]
 pub(super) enum Request {
     Acquire {
@@ -37,24 +37,24 @@ pub(super) enum Request {
         entries: Vec<Entry>,
         bundles: BTreeMap<Digest, Vec<u8>>,
     },
-    /// Sign what is due while nothing else happens.
+    /// Sign the records that are due while nothing else happens.
     Checkpoint,
 }
 
-/// Why a request to the ledger came to nothing.
+/// The reason why a request to the ledger failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("the ledger could not be opened")]
     NotOpened { source: Box<dyn Error + Send + Sync> },
     #[error("the ledger is not open, and is opened again with the next lease: {why}")]
     NotOpen { why: String },
-    #[error("the ledger did not answer within {patience}")]
+    #[error("the ledger did not respond within {patience}")]
     Silent { patience: Span },
     #[error("bundle {digest} is not in the ledger: run `setpoint ledger verify` and restore a copy")]
     NoBundle { digest: Digest },
     #[error("bundle {digest} cannot be used: run `setpoint ledger verify` and restore a copy")]
     BadBundle { digest: Digest, source: Box<BadBundle> },
-    #[error("the ledger did not do what it was asked")]
+    #[error("the ledger refused the request")]
     Refused { source: LedgerError },
 }
 
@@ -79,9 +79,9 @@ impl Failure {
 pub(super) struct LedgerQueue {
     surroundings: Arc<Environment>,
     patience: Span,
-    /// Locked for a moment at a time, never while something is awaited.
+    /// Locked for a moment at a time, never across an await.
     state: Mutex<State>,
-    /// What was last said of the anchor.
+    /// The last reported failure of the anchor.
     anchor_trouble: Mutex<Option<String>>,
 }
 
@@ -90,9 +90,9 @@ struct State {
     ledger: Option<Arc<dyn Ledger>>,
     lease: Option<Lease>,
     checkpoint_due: Option<Timestamp>,
-    /// Why the last one that was open was let go.
+    /// The reason why the last open ledger was dropped.
     let_go: Option<String>,
-    /// The ledger's files were removed under this process: it is never opened again.
+    /// The ledger's files were removed while this process ran: it is never opened again.
     removed: Option<String>,
 }
 
@@ -101,13 +101,13 @@ impl LedgerQueue {
         Self { surroundings, patience, state: Mutex::default(), anchor_trouble: Mutex::default() }
     }
 
-    /// When a checkpoint is due if nothing more is written.
+    /// Returns when a checkpoint is due if nothing more is written.
     pub(super) fn checkpoint_due(&self) -> Option<Timestamp> {
         self.state().checkpoint_due
     }
 
-    /// Carries out a request. Every request is answered but a checkpoint, of which the machine
-    /// knows nothing.
+    /// Executes a request. Every request gives an event except a checkpoint, which the machine does
+    /// not know.
     pub(super) async fn carry_out(self: Arc<Self>, request: Request) -> Option<Event> {
         match request {
             Request::Acquire { length } => Some(self.acquire(length).await),
@@ -123,7 +123,7 @@ impl LedgerQueue {
         }
     }
 
-    /// Gives the lease back and closes the ledger. Without an open ledger there is nothing to do.
+    /// Releases the lease and closes the ledger. Without an open ledger there is nothing to do.
     pub(super) async fn leave(&self) -> Result<(), LedgerError> {
         let (ledger, lease) = {
             let mut state = self.state();
@@ -134,7 +134,8 @@ impl LedgerQueue {
             Some(lease) => ledger.release(lease).await,
             None => Ok(()),
         };
-        // Closing signs what is not signed: it is worth it whatever became of the lease.
+        // Closing signs the records that are not signed yet, so it happens whatever the result of
+        // the release.
         ledger.close().await.and(released)
     }
 
@@ -170,7 +171,7 @@ impl LedgerQueue {
         }
         let expires = lease.expires;
         let mut state = self.state();
-        // A lease acquired in the meantime is the one to keep.
+        // A lease acquired in the meantime takes precedence.
         if state.lease.as_ref().is_some_and(|held| held.epoch == epoch) {
             state.lease = Some(lease);
         }
@@ -184,8 +185,8 @@ impl LedgerQueue {
         }
     }
 
-    /// The facts and exactly the bundles they name. One bundle that cannot be had is a failure of
-    /// the whole: an app without its bundle would look like an app that declares nothing.
+    /// Returns the facts and exactly the bundles they name. If one bundle cannot be loaded, all of
+    /// it fails: an app without its bundle would seem to declare nothing.
     async fn loaded(&self) -> Result<(Facts, BundleCache), Failure> {
         let ledger = self.ledger()?;
         let facts = self.judged(&ledger, ledger.load(&self.surroundings.origin).await)?.facts;
@@ -221,7 +222,7 @@ impl LedgerQueue {
         let Environment { origin, clock, .. } = &*self.surroundings;
         let batch = Batch { origin: origin.clone(), epoch, now: clock.now(), entries, bundles };
         self.judged(&ledger, ledger.append(batch).await)?;
-        // What is recorded is recorded, whether or not the ledger can say when it wants to sign it.
+        // The batch is recorded, whether or not the ledger can report when it is due to be signed.
         if let Ok(head) = ledger.head(origin).await {
             self.state().checkpoint_due = head.checkpoint_due;
             self.note_anchor(head.anchor_trouble);
@@ -229,7 +230,7 @@ impl LedgerQueue {
         Ok(())
     }
 
-    /// Says what is wrong with the anchor when that changes. Work goes on without it.
+    /// Logs a failure of the anchor when it changes. Work continues without the anchor.
     fn note_anchor(&self, trouble: Option<String>) {
         let mut said = self.anchor_trouble.lock().unwrap_or_else(PoisonError::into_inner);
         if *said == trouble {
@@ -239,8 +240,8 @@ impl LedgerQueue {
         *said = trouble;
     }
 
-    /// A checkpoint that fails is tried again after the next record; one the disk refused stops the
-    /// ledger as ever.
+    /// Signs a checkpoint. One that fails is retried after the next record; if the disk refused it,
+    /// the ledger stops as after any failed write.
     async fn checkpoint(&self) {
         self.state().checkpoint_due = None;
         if let Ok(ledger) = self.ledger() {
@@ -249,7 +250,7 @@ impl LedgerQueue {
         }
     }
 
-    /// The open ledger, opened if it is not.
+    /// Returns the open ledger, and opens it if necessary.
     async fn opened(&self) -> Result<Arc<dyn Ledger>, Failure> {
         if let Ok(open) = self.ledger() {
             return Ok(open);
@@ -269,15 +270,15 @@ impl LedgerQueue {
 
     fn not_open(&self) -> Failure {
         let why = self.state().let_go.clone();
-        Failure::NotOpen { why: why.unwrap_or_else(|| "it has not been acquired".to_owned()) }
+        Failure::NotOpen { why: why.unwrap_or_else(|| "no lease has been acquired".to_owned()) }
     }
 
-    /// Lets go of a ledger that could not make something durable: the next lease opens it anew.
+    /// Drops a ledger that could not make something durable: the next lease reopens it.
     fn judged<T>(&self, ledger: &Arc<dyn Ledger>, answer: Result<T, LedgerError>) -> Result<T, Failure> {
         answer.map_err(|source| {
             self.note_removed(Some(&source));
             let mut state = self.state();
-            // A late answer of a ledger that was let go says nothing about the one opened since.
+            // A late result of a dropped ledger means nothing for the one opened since.
             let current = state.ledger.as_ref().is_some_and(|open| Arc::ptr_eq(open, ledger));
             if current && source.class() == Class::NotDurable {
                 let removed = state.removed.take();
@@ -287,8 +288,9 @@ impl LedgerQueue {
         })
     }
 
-    /// What was removed under this process, if anything was: then nothing may be changed any more,
-    /// because what is done cannot be recorded and another process may have started in its place.
+    /// Returns what was removed while this process ran, if anything. Then nothing may be changed
+    /// any more, because actions cannot be recorded and another process may have started in its
+    /// place.
     pub(super) fn removed(&self) -> Option<String> {
         self.state().removed.clone()
     }
@@ -305,7 +307,7 @@ impl LedgerQueue {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics between two changes of it.
+        // No code panics between two changes of the state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

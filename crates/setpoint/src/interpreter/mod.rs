@@ -1,16 +1,17 @@
-//! The interpreter: carries out what the machine wants done, and tells it what came of it. Thin and
+//! The interpreter: executes the effects of the machine and reports their results to it. Thin and
 //! async.
 //!
-//! No decision is made here. Every branch that is about *what* to do belongs to
-//! [`setpoint_engine::Machine`], where the simulator proves it; here are order, bounds and time:
+//! No decision is made here. Every branch about *what* to do belongs to
+//! [`setpoint_engine::Machine`], where the simulator proves it. This module adds order, bounds and
+//! time:
 //!
-//! | file | what it sees to |
+//! | file | purpose |
 //! | --- | --- |
-//! | [`environment`] | what the outside must offer: ledger, targets, sources, messenger |
-//! | [`worker`], [`ledger_queue`] | requests to the ledger begin and are answered in order; those under way share a sync |
-//! | [`executor`] | calls to targets, stores and people, each with a turn and an end |
+//! | [`environment`] | the interfaces to the outside: ledger, targets, sources, messenger |
+//! | [`worker`], [`ledger_queue`] | requests to the ledger start and complete in order; concurrent ones share a sync |
+//! | [`executor`] | calls to targets, stores and notifiers, each with a permit and a timeout |
 //! | [`event_loop`] | the loop: one event, one step, its effects; one timer; the graceful stop |
-//! | [`handle`] | what the rest of the process may ask |
+//! | [`handle`] | the interface for the rest of the process |
 
 mod environment;
 mod event_loop;
@@ -28,7 +29,7 @@ pub use environment::{Environment, Governed, Limits, Messenger, OpenLedger, Open
 use event_loop::{EventLoop, Pulse};
 pub use handle::{Ended, Handle, Steps, StopError};
 
-/// Starts holding apps. Needs a runtime of tokio with time.
+/// Starts to hold apps. Needs a runtime of tokio with time.
 #[expect(clippy::disallowed_methods, reason = "the door: one task for the loop, every other task is counted by it")]
 pub fn start(surroundings: Environment, settings: Settings, limits: Limits) -> Handle {
     let (messages, inbox) = mpsc::channel(limits.events);

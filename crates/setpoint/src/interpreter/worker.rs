@@ -1,10 +1,10 @@
-//! The lane to the ledger: requests begin in the order the machine made them, and are answered in
-//! that order.
+//! The worker for the ledger: requests start in the order in which the machine made them, and their
+//! results are sent in that order.
 //!
-//! Facts of an app are recorded whole: two appends that overtook each other would undo each other,
-//! in the ledger or in the machine's memory. So there is one lane and not a task per append. It
-//! does not wait for one append before it begins the next, because those under way together share a
-//! sync.
+//! The facts of an app are recorded whole: if one append overtook another, each would undo the
+//! other, in the ledger or in the machine's memory. So there is one worker and not a task per
+//! append. It does not wait for one append before it starts the next, because concurrent appends
+//! share a sync.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -20,7 +20,7 @@ use super::event_loop::Message;
 use super::ledger_queue::{LedgerQueue, Request};
 use crate::doors::Clock;
 
-/// Requests under way at once: as many as a ledger puts under one sync.
+/// The most concurrent requests: as many as a ledger puts under one sync.
 const MOST: usize = 128;
 
 type UnderWay = Pin<Box<dyn Future<Output = Option<Event>> + Send>>;
@@ -30,7 +30,7 @@ enum Place {
     Answered(Option<Event>),
 }
 
-/// What is under way, oldest first.
+/// The requests in flight, oldest first.
 #[derive(Default)]
 struct Places(VecDeque<Place>);
 
@@ -39,8 +39,8 @@ impl Places {
         self.0.push_back(Place::Waiting(under_way));
     }
 
-    /// The answer to the oldest request. All of them are polled, from the oldest on: a request
-    /// begins by being polled first.
+    /// Returns the result of the oldest request. All requests are polled, from the oldest on: the
+    /// first poll of a request starts it.
     fn poll_oldest(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
         for place in &mut self.0 {
             if let Place::Waiting(under_way) = place
@@ -68,15 +68,15 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// The queue has no bound of its own: the machine has a bounded number of requests open.
+    /// Creates a worker. The queue needs no bound of its own: the machine bounds its open requests.
     pub(super) fn new(desk: Arc<LedgerQueue>, clock: Clock, requests: mpsc::UnboundedReceiver<Request>) -> Self {
         Self { desk, clock, requests, places: Places::default() }
     }
 
-    /// Serves until nobody asks any more.
+    /// Serves requests until their sender is gone.
     pub(super) async fn serve(mut self, messages: mpsc::Sender<Message>) {
         loop {
-            // Only while nothing is under way: the next append may sign by itself.
+            // Only while nothing is in flight: the next append may sign by itself.
             let due = self.desk.checkpoint_due().filter(|_| self.places.0.is_empty());
             let next = match due.map(|at| self.clock.instant_of(at)) {
                 Some(instant) => timeout_at(instant, poll_fn(|context| self.poll_next(context))).await,
@@ -115,10 +115,10 @@ impl Worker {
     }
 }
 
-/// What the lane goes on with.
+/// The next step of the worker.
 enum Next {
     Answer(Option<Event>),
-    /// Nobody will ask any more, and everybody is answered.
+    /// No more requests can arrive, and all results have been sent.
     Ended,
 }
 
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// The ticket of the oldest answer, if it is there.
+    /// Returns the ticket of the oldest result, if it is available.
     fn oldest(places: &mut Places) -> Option<u64> {
         match places.poll_oldest(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Some(Event::Appended { ticket })) => Some(ticket.0),
