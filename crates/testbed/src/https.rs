@@ -11,42 +11,42 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use crate::program;
 use crate::tls::{Authority, TlsServer};
 
-/// Which of the requests of a fetch a fault strikes.
+/// The requests of a fetch that a fault affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     Everything,
-    /// The first one, in which the server says what it can.
+    /// The first request, in which the server announces its capabilities.
     Advertisement,
-    /// The list of branches.
+    /// The request for the list of branches.
     References,
-    /// The one that brings objects.
+    /// The request for objects.
     Pack,
 }
 
-/// What the server does instead of answering.
+/// A fault in the response of the server.
 #[derive(Clone, Debug)]
 pub enum Fault {
     Status(u16),
-    /// Leads to the same path below another base URL.
+    /// Redirects to the same path below another base URL.
     Redirect(String),
-    /// Leads paths that begin with one text to the same with another, on this host.
+    /// Redirects paths with one prefix to the same path with another, on this host.
     Moved {
         from: String,
         to: String,
     },
-    /// Takes the request and never answers.
+    /// Accepts the request and never responds.
     Hang,
-    /// Says it will send everything, sends this many bytes and hangs up.
+    /// Announces the whole response, sends this many bytes and closes the connection.
     Cut(usize),
-    /// Sends the first so many bytes as if they were everything.
+    /// Sends the first bytes, up to this number, as if they were the whole response.
     Shorten(usize),
-    /// Sends one byte every so often.
+    /// Sends one byte per interval.
     Drip(Duration),
     /// Sends this instead of a pack, in git's framing.
     Pack(Arc<[u8]>),
 }
 
-/// A request that came in.
+/// A request that arrived.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -56,7 +56,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Which step of a fetch it is.
+    /// Returns the step of a fetch that the request belongs to.
     pub fn step(&self) -> On {
         let says = |text: &[u8]| self.body.windows(text.len()).any(|window| window == text);
         match self.method.as_str() {
@@ -74,7 +74,7 @@ struct State {
     seen: Vec<Request>,
 }
 
-/// A server of all repositories below a folder.
+/// A server of all repositories below a directory.
 #[derive(Debug)]
 pub struct GitServer {
     server: TlsServer,
@@ -83,7 +83,7 @@ pub struct GitServer {
 }
 
 impl GitServer {
-    /// Starts a server with an authority of its own.
+    /// Starts a server with its own CA.
     pub fn start(root: &Path) -> Self {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         let authority = Authority::fresh();
@@ -100,17 +100,17 @@ impl GitServer {
         Self { server, state, folder }
     }
 
-    /// The URL of a repository, by its folder's name.
+    /// Returns the URL of a repository, by the name of its directory.
     pub fn url(&self, name: &str) -> String {
         format!("https://127.0.0.1:{}/{name}", self.server.port())
     }
 
-    /// The same server under another name.
+    /// Returns the URL of the same server under another name.
     pub fn url_of_localhost(&self, name: &str) -> String {
         format!("https://localhost:{}/{name}", self.server.port())
     }
 
-    /// The file with the authority that signed the server's certificate.
+    /// Returns the file with the CA certificate that signed the server's certificate.
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join("authority.pem")
     }
@@ -128,7 +128,7 @@ impl GitServer {
         self.state().wanted = Some(authorization.to_owned());
     }
 
-    /// The requests since this was last asked.
+    /// Returns the requests since the last call.
     pub fn take_seen(&self) -> Vec<Request> {
         std::mem::take(&mut self.state().seen)
     }
@@ -138,7 +138,7 @@ impl GitServer {
     }
 }
 
-/// Serves one request and hangs up.
+/// Serves one request and closes the connection.
 async fn serve(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     root: &Path,
@@ -166,7 +166,7 @@ async fn serve(
     }
 }
 
-/// Answers with a status and headers alone.
+/// Sends a response with a status and headers only.
 async fn empty(stream: &mut (impl AsyncWrite + Unpin), head: &str) -> std::io::Result<()> {
     stream.write_all(format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").as_bytes()).await
 }
@@ -194,7 +194,7 @@ async fn answer(
     Ok(())
 }
 
-/// A pack as the second version of git's protocol sends it.
+/// Frames a pack as the second version of git's protocol sends it.
 fn framed(pack: &[u8]) -> Vec<u8> {
     let mut out = b"000dpackfile\n".to_vec();
     for chunk in pack.chunks(65_000) {
@@ -227,7 +227,7 @@ fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Lets git itself answer: the head without its last lines, and the body.
+/// Lets git itself respond: returns the head without its last lines, and the body.
 async fn backend(root: &Path, request: &Request, headers: &[(String, String)]) -> std::io::Result<(String, Vec<u8>)> {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     let mut command = program("git");

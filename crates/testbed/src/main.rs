@@ -1,8 +1,8 @@
-//! Keeps one API server for all test binaries of a run of `cargo xtask test`: says in which folder
-//! it is described, and ends with its input. By hand,
-//! `KUBECONFIG=<folder>/kube-apiserver-0.kubeconfig` leads to it until Ctrl-D.
+//! Keeps one API server for all test binaries of a run of `cargo xtask test`: prints the directory
+//! that describes it, and ends when its standard input ends. To use it by hand, set
+//! `KUBECONFIG=<directory>/kube-apiserver-0.kubeconfig`; Ctrl-D ends it.
 
-#![expect(clippy::print_stdout, reason = "where the server is, is what it was started to say")]
+#![expect(clippy::print_stdout, reason = "its output is the directory of the server")]
 
 use std::io;
 

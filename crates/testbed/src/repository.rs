@@ -1,4 +1,4 @@
-//! Repositories made by the `git` program: what it writes is what the store must read.
+//! Repositories made by the `git` program: the store must be able to read whatever git writes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::program;
 
-/// What stands at one path of a version.
+/// The entry at one path of a version.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
     File(&'a str),
@@ -32,7 +32,7 @@ impl GitRepository {
         repository
     }
 
-    /// A repository that something else made.
+    /// Opens a repository that something else created.
     pub fn open(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
@@ -41,8 +41,8 @@ impl GitRepository {
         &self.folder
     }
 
-    /// Makes a version that holds exactly these files, on top of `parent`, and lets the branch
-    /// point to it.
+    /// Creates a version that holds exactly these files, on top of `parent`, and points the branch
+    /// to it.
     pub fn commit(&self, branch: &str, parent: Option<&str>, files: &[(&str, Item<'_>)]) -> String {
         self.commit_with_message(branch, parent, files, "a change\n")
     }
@@ -80,7 +80,7 @@ impl GitRepository {
         self.head(branch)
     }
 
-    /// Makes a version whose root folder has entries that no honest tool writes.
+    /// Creates a version whose root directory has entries that no honest tool writes.
     pub fn commit_raw(&self, branch: &str, entries: &[(&str, &[u8])]) -> String {
         let blob = self.git(&["hash-object", "-w", "--stdin"], b"x\n");
         let mut tree = Vec::new();
@@ -105,7 +105,7 @@ impl GitRepository {
         self.git(&["update-ref", "-d", &format!("refs/heads/{branch}")], b"");
     }
 
-    /// Runs `git` in the repository and gives what it says, without the last line break.
+    /// Runs `git` in the repository and returns its output, without the last line break.
     pub fn git(&self, arguments: &[&str], input: &[u8]) -> String {
         let mut command = program("git");
         command.args(arguments).env("GIT_DIR", &self.folder).env("GIT_CONFIG_NOSYSTEM", "1");

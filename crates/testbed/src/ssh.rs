@@ -1,4 +1,4 @@
-//! The system's `sshd` on loopback, for one key and one user: the one who runs the tests.
+//! The system's `sshd` on loopback, for one key and one user: the user who runs the tests.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ pub struct SshServer {
     folder: TempDir,
     user: String,
     shell: String,
-    /// Ends the server with the value. `None` only while it is dropped.
+    /// Ends the server when the value is dropped. `None` only during the drop.
     runtime: Option<Runtime>,
 }
 
@@ -52,38 +52,38 @@ impl SshServer {
         Self { address, folder, user, shell, runtime: Some(runtime) }
     }
 
-    /// The URL of a repository by its folder.
+    /// Returns the URL of a repository by its directory.
     pub fn url(&self, repository: &Path) -> String {
         format!("ssh://{}@127.0.0.1:{}{}", self.user, self.address.port(), repository.display())
     }
 
-    /// The key that opens the server.
+    /// Returns the key that the server accepts.
     pub fn key(&self) -> PathBuf {
         self.folder.path().join("user")
     }
 
-    /// A key it does not know.
+    /// Returns a key that the server does not accept.
     pub fn wrong_key(&self) -> PathBuf {
         self.folder.path().join("other_user")
     }
 
-    /// A file of known hosts that names the server.
+    /// Returns a file of known hosts with the server's key.
     pub fn known_hosts(&self) -> PathBuf {
         self.hosts("known_hosts", Some("host.pub"))
     }
 
-    /// One that names another key for the same address.
+    /// Returns a file of known hosts with another key for the same address.
     pub fn wrong_known_hosts(&self) -> PathBuf {
         self.hosts("wrong_known_hosts", Some("other_host.pub"))
     }
 
-    /// One that is empty.
+    /// Returns an empty file of known hosts.
     pub fn no_known_hosts(&self) -> PathBuf {
         self.hosts("no_known_hosts", None)
     }
 
-    /// Whether the user may run commands: `sshd` starts them through the account's shell, and some
-    /// accounts have none. A test that gets `false` is reported as skipped and returns.
+    /// Reports whether the user may run commands: `sshd` starts them through the account's shell,
+    /// and some accounts have none. A test that gets `false` is reported as skipped and returns.
     pub fn can_log_in(&self) -> bool {
         let has_shell = !self.shell.ends_with("nologin") && !self.shell.ends_with("false");
         if !has_shell {
@@ -111,7 +111,7 @@ fn make_key(file: &Path) {
     assert!(made.success(), "ssh-keygen could not make {}", file.display());
 }
 
-/// Who runs the tests, and with which shell.
+/// Returns the user who runs the tests, and the user's shell.
 fn account() -> (String, String) {
     let user = program("id").arg("-un").output().expect("`id` is part of every system").stdout;
     let user = String::from_utf8_lossy(&user).trim().to_owned();
@@ -130,10 +130,10 @@ fn configuration(folder: &Path) -> String {
     )
 }
 
-#[expect(clippy::disallowed_methods, reason = "a server of tests serves connections beside each other")]
+#[expect(clippy::disallowed_methods, reason = "a server of tests serves connections concurrently")]
 async fn accept(listener: std::net::TcpListener, config: PathBuf) {
-    // Root's `sshd` wants this folder for the part of it that has no rights; elsewhere the call
-    // fails and is not needed.
+    // Root's `sshd` needs this directory for its unprivileged part; for other users the call fails
+    // and is not needed.
     let _ = fs::create_dir_all("/run/sshd");
     let listener = TcpListener::from_std(listener).expect("the socket is non-blocking");
     while let Ok((connection, _)) = listener.accept().await {

@@ -1,5 +1,5 @@
-//! TLS on loopback: an authority of the tests' own, the certificates it signs, and a server that
-//! hands over its connections.
+//! TLS on loopback: a CA for the tests, the certificates it signs, and a server that passes its
+//! connections on.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
-/// Signs certificates that only those trust who were given its own.
+/// A CA whose certificates are trusted only by clients that were given its own certificate.
 #[derive(Debug)]
 pub struct Authority {
     pem: String,
@@ -36,12 +36,12 @@ impl Authority {
         Self { pem: certificate.pem(), key }
     }
 
-    /// One that another process made and wrote down.
+    /// Loads a CA that another process created and wrote to files.
     pub(crate) fn read(certificate: String, key: &str) -> Self {
         Self { pem: certificate, key: KeyPair::from_pem(key).expect("it was written by `key_pem`") }
     }
 
-    /// Its certificate.
+    /// Returns its certificate.
     pub fn pem(&self) -> &str {
         &self.pem
     }
@@ -50,7 +50,7 @@ impl Authority {
         self.key.serialize_pem()
     }
 
-    /// For a server on loopback.
+    /// Signs a certificate for a server on loopback.
     pub fn for_loopback(&self) -> Pair {
         let mut parameters =
             CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()]).expect("the names are valid");
@@ -58,7 +58,8 @@ impl Authority {
         self.sign(&parameters)
     }
 
-    /// For a client; a Kubernetes API server takes the names for a user and a group.
+    /// Signs a certificate for a client; a Kubernetes API server reads the names as a user and a
+    /// group.
     pub fn for_client(&self, name: &str, organization: Option<&str>) -> Pair {
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name.push(DnType::CommonName, name);
@@ -88,7 +89,7 @@ impl Authority {
             .expect("key and certificate belong together")
     }
 
-    /// Trusts what it signed, and nothing else.
+    /// Returns a configuration that trusts this CA and no other.
     pub(crate) fn client(&self) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         let certificate = CertificateDer::from_pem_slice(self.pem.as_bytes()).expect("it is PEM");
@@ -105,7 +106,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// The same for every authority, so that one can be used again by its key alone.
+/// The same for every CA, so that one can be recreated from its key alone.
 fn authority_parameters() -> CertificateParams {
     let mut parameters = CertificateParams::default();
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -113,16 +114,16 @@ fn authority_parameters() -> CertificateParams {
     parameters
 }
 
-/// A server on loopback that ends with the value.
+/// A server on loopback that ends when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct TlsServer {
     address: SocketAddr,
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     runtime: Option<Runtime>,
 }
 
 impl TlsServer {
-    /// Starts it; every connection whose handshake succeeded is handed to `serve`.
+    /// Starts the server; every connection with a successful handshake is passed to `serve`.
     #[expect(clippy::disallowed_methods, reason = "a server of tests has a runtime of its own")]
     pub(crate) fn start<S, F>(authority: &Authority, serve: S) -> Self
     where
@@ -152,13 +153,13 @@ impl Drop for TlsServer {
     }
 }
 
-/// One thread of its own: a test may block the one it runs on.
+/// A runtime with its own thread: a test may block the thread it runs on.
 pub(crate) fn runtime() -> Runtime {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.expect("a runtime can be started")
 }
 
-#[expect(clippy::disallowed_methods, reason = "a server of tests serves connections beside each other")]
+#[expect(clippy::disallowed_methods, reason = "a server of tests serves connections concurrently")]
 async fn accept<S, F>(listener: std::net::TcpListener, acceptor: TlsAcceptor, serve: S)
 where
     S: Fn(TlsStream<TcpStream>) -> F + Send + Sync + 'static,
@@ -170,8 +171,8 @@ where
         let acceptor = acceptor.clone();
         let serve = serve.clone();
         tokio::spawn(async move {
-            // A client that does not trust us, or that hangs up, is what tests are about: nothing
-            // to report here.
+            // Tests provoke clients that do not trust us or close the connection: nothing to report
+            // here.
             if let Ok(stream) = acceptor.accept(connection).await {
                 serve(stream).await;
             }

@@ -1,5 +1,5 @@
-//! What tests arrange on a server, and how they look at it from outside: `kubectl`, single
-//! requests, namespaces, users and rights.
+//! Arranges the state of a server for tests, and inspects it from outside: `kubectl`, single
+//! requests, namespaces, users and permissions.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::program;
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// Makes names that no other test of a run has.
+/// Makes names unique among all tests of a run.
 static COUNTER: AtomicUsize = AtomicUsize::new(0);
 
 pub(super) fn unique(name: &str) -> String {
@@ -26,7 +26,7 @@ pub(super) fn unique(name: &str) -> String {
 }
 
 impl ApiServer {
-    /// Makes a namespace that no other test uses; gives its name, which begins with this one.
+    /// Creates a namespace that no other test uses, and returns its name, which begins with `name`.
     pub fn fresh_namespace(&self, name: &str) -> String {
         let name = unique(name);
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
@@ -41,7 +41,7 @@ impl ApiServer {
         self.cluster().keeper().run(sending).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    /// Applies an object on the server's side as the administrator under a manager's name, with
+    /// Applies an object on the server side as the administrator, under a manager's name and with
     /// force.
     pub fn apply(&self, path: &str, manager: &str, object: &Value) -> Value {
         let path = format!("{path}?fieldManager={manager}&force=true");
@@ -55,18 +55,18 @@ impl ApiServer {
         self.request("POST", collection, Some(("application/json", body.as_bytes()))).succeeded().json()
     }
 
-    /// Lets a user have a cluster role, in one namespace or everywhere, and waits until the server
+    /// Binds a cluster role to a user, in one namespace or everywhere, and waits until the server
     /// knows it.
     ///
-    /// `admin`, `edit` and `view` are put together by a controller: without
+    /// A controller aggregates `admin`, `edit` and `view`: without
     /// [`Options::controllers`](super::Options::controllers) they are empty, and
-    /// `system:aggregate-to-edit` and `system:aggregate-to-view` have what they are made of.
+    /// `system:aggregate-to-edit` and `system:aggregate-to-view` have their rules.
     pub fn grant(&self, user: &str, role: &str, namespace: Option<&str>) {
         self.bind(role, namespace, "User", user);
         self.await_right(role, namespace, &json!({"user": user}));
     }
 
-    /// The same for a group.
+    /// Binds a cluster role to a group, in the same way.
     pub fn grant_to_group(&self, group: &str, role: &str, namespace: Option<&str>) {
         self.bind(role, namespace, "Group", group);
         self.await_right(role, namespace, &json!({"groups": [group]}));
@@ -87,7 +87,8 @@ impl ApiServer {
         self.create(&collection, &binding);
     }
 
-    /// The server learns of bindings by watching them itself: a moment after they are made.
+    /// Waits for a binding: the server watches bindings itself and learns of them a moment after
+    /// their creation.
     fn await_right(&self, role: &str, namespace: Option<&str>, who: &Value) {
         let role_object = self.request("GET", &format!("{RBAC}/clusterroles/{role}"), None).succeeded().json();
         let rules = role_object["rules"].as_array().into_iter().flatten();
@@ -111,12 +112,12 @@ impl ApiServer {
         panic!("the server does not take note that {who} has `{role}`");
     }
 
-    /// Lets nobody delete ConfigMaps of a namespace, and waits until that holds.
+    /// Forbids all users to delete ConfigMaps of a namespace, and waits until that is in force.
     pub fn forbid_deletes(&self, namespace: &str) -> Forbidden<'_> {
         self.forbid("DELETE", namespace, "nothing is deleted here")
     }
 
-    /// Lets nobody create ConfigMaps in a namespace, and waits until that holds.
+    /// Forbids all users to create ConfigMaps in a namespace, and waits until that is in force.
     pub fn forbid_creates(&self, namespace: &str) -> Forbidden<'_> {
         self.forbid("CREATE", namespace, "nothing is created here")
     }
@@ -158,7 +159,7 @@ impl ApiServer {
         panic!("the server does not take note that {operation} is forbidden in `{namespace}`");
     }
 
-    /// Makes a service account and gives a token of it; to the server it is
+    /// Creates a service account and returns a token for it; the server knows it as
     /// `system:serviceaccount:<namespace>:<name>`.
     pub fn service_account(&self, namespace: &str, name: &str) -> String {
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
@@ -168,14 +169,14 @@ impl ApiServer {
         answer["status"]["token"].as_str().expect("a token request is answered with a token").to_owned()
     }
 
-    /// A kubeconfig with a token, and the authority inside.
+    /// Writes a kubeconfig with a token and an embedded CA certificate.
     pub fn kubeconfig_with_token(&self, token: &str) -> PathBuf {
         let text = kubeconfig::self_contained(&self.url(), self.authority(), &Identity::Token(token));
         self.write_kubeconfig(&text)
     }
 
-    /// A kubeconfig with a client certificate, for any user and group: the server believes its
-    /// authority.
+    /// Writes a kubeconfig with a client certificate, for any user and group: the server trusts the
+    /// CA of the tests.
     pub fn kubeconfig_with_certificate(&self, user: &str, group: Option<&str>) -> PathBuf {
         let pair = self.cluster().authority().for_client(user, group);
         let text = kubeconfig::self_contained(&self.url(), self.authority(), &Identity::Certificate(&pair));
@@ -188,8 +189,8 @@ impl ApiServer {
         file
     }
 
-    /// Runs `kubectl` as the administrator and gives what it says; its failure is a panic with what
-    /// it complained about.
+    /// Runs `kubectl` as the administrator and returns its output; on failure it panics with the
+    /// error output.
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         let output = self.kubectl_as(&self.kubeconfig(), arguments, b"");
         let complaint = String::from_utf8_lossy(&output.stderr);
@@ -197,20 +198,20 @@ impl ApiServer {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Runs `kubectl` as whom a kubeconfig names, with something to read (`-f -`), whether it
-    /// succeeds or not.
+    /// Runs `kubectl` as the user of a kubeconfig, with standard input (`-f -`), and returns its
+    /// output whether it succeeds or not.
     pub fn kubectl_as(&self, kubeconfig: &Path, arguments: &[&str], input: &[u8]) -> Output {
         let mut command = program(&tool("kubectl").to_string_lossy());
         command.args(arguments).env("KUBECONFIG", kubeconfig).env("HOME", self.folder());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it was found to be there");
-        // It need not read what it is given, and tells by itself what is wrong.
+        // It need not read its input, and reports its own errors.
         let _ = child.stdin.take().expect("it was piped").write_all(input);
         child.wait_with_output().expect("kubectl ends")
     }
 }
 
-/// Something is forbidden until this is dropped, and for a moment after.
+/// A prohibition that lasts until this is dropped, and for a moment after.
 #[derive(Debug)]
 pub struct Forbidden<'s> {
     server: &'s ApiServer,

@@ -1,5 +1,5 @@
-//! Single requests to the API server as its administrator: to await that it is ready, and to
-//! arrange what a test needs.
+//! Single requests to the API server as its administrator: to wait until it is ready, and to
+//! arrange the state that a test needs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// A busy machine may take long; a hanging server must not hang the tests.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the server said.
+/// A response of the server.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -28,19 +28,19 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON; a test that asks for it knows that it is.
+    /// Returns the body as JSON; panics if it is none.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in the answer: {}", self.body))
     }
 
-    /// Itself if it is a success, else a panic with what the server said.
+    /// Returns itself if the request succeeded; otherwise panics with the server's message.
     pub fn succeeded(self) -> Self {
         assert!((200..300).contains(&self.status), "the server answered {}: {}", self.status, self.body);
         self
     }
 }
 
-/// Where the server is and whom it answers to.
+/// The address of the server and the credentials for it.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     port: u16,
@@ -53,7 +53,7 @@ impl Client {
         Self { port, trust, token }
     }
 
-    /// Sends one request over a connection of its own.
+    /// Sends one request over its own connection.
     pub(super) async fn send(
         self,
         method: String,
@@ -77,16 +77,16 @@ impl Client {
     }
 }
 
-/// A connection to a server on loopback; it closes when the answer to the last request was read or
-/// dropped.
-#[expect(clippy::disallowed_methods, reason = "hyper wants a connection to be driven beside its requests")]
+/// Opens a connection to a server on loopback; it closes when the response to the last request was
+/// read or dropped.
+#[expect(clippy::disallowed_methods, reason = "hyper wants a connection to be driven concurrently with its requests")]
 pub(super) async fn connect(port: u16, trust: Arc<ClientConfig>) -> Result<SendRequest<Full<Bytes>>, Cause> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
     stream.set_nodelay(true)?;
     let name = ServerName::try_from("127.0.0.1").expect("an address is a name");
     let stream = TlsConnector::from(trust).connect(name, stream).await?;
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // How it ends, the one who waits for the answer is told.
+    // Its error also reaches the task that waits for the response.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }

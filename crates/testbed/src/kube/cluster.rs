@@ -1,5 +1,5 @@
-//! What the API servers of one cluster share: etcd, the authority, the users with their tokens, and
-//! a folder for all of it.
+//! The parts that the API servers of one cluster share: etcd, the CA, the users with their tokens,
+//! and a directory for all of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,24 +15,24 @@ use super::options::User;
 use super::process::{Janitor, Keeper, Process};
 use crate::tls::Authority;
 
-/// What a cluster may need there; with less, it goes to the disk.
+/// The memory that a cluster may need; with less, its files go to the disk.
 const ROOM: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Where etcd keeps what it stores, within the folder.
+/// The directory of etcd's data, below that of the cluster.
 const DATA: &str = "etcd";
 
-/// How many times is looked whether a server is there, with a pause each: a busy machine gets a
+/// The number of checks whether a server is ready, with a pause after each: a busy machine gets a
 /// minute and a half.
 pub(super) const LOOKS: usize = 1800;
 
-/// A port may be taken by somebody else between being found free and being used.
+/// The number of attempts to start: another process may take a port between the search and its use.
 pub(super) const STARTS: usize = 3;
 
-/// Fields are dropped in this order: the servers, what cleans up behind them, the thread that keeps
-/// them.
+/// Fields are dropped in this order: the servers, the process that cleans up after them, the thread
+/// that keeps them.
 #[derive(Debug)]
 pub(super) struct Cluster {
-    /// `None` where another process runs it.
+    /// `None` if another process runs it.
     etcd: Option<Etcd>,
     folder: PathBuf,
     authority: Authority,
@@ -51,7 +51,7 @@ struct Etcd {
 }
 
 impl Cluster {
-    /// Starts etcd in a fresh folder.
+    /// Starts etcd in a new directory.
     pub(super) fn start(users: &[User]) -> Self {
         let folder = fresh_folder();
         let janitor = Janitor::of(&folder);
@@ -78,7 +78,7 @@ impl Cluster {
         }
     }
 
-    /// One that another process has started.
+    /// Attaches to a cluster that another process has started.
     pub(super) fn attached(folder: PathBuf) -> Self {
         let authority = Authority::read(read(&folder, "authority.pem"), &read(&folder, "authority.key"));
         let tokens = tokens(&folder);
@@ -103,18 +103,18 @@ impl Cluster {
         known.unwrap_or_else(|| panic!("`{user}` has no token; name it in `Options::users`"))
     }
 
-    /// Where etcd answers.
+    /// Returns the address of etcd.
     pub(super) fn storage(&self) -> String {
         let etcd = self.etcd.as_ref().expect("a shared cluster gets no more servers; use `ApiServer::own`");
         format!("http://127.0.0.1:{}", etcd.port)
     }
 
-    /// Copies what is stored. etcd is away for a moment.
+    /// Copies the stored data. etcd is down for a moment.
     pub(super) fn back_up(&self) {
         self.exchange_storage(copy);
     }
 
-    /// Replaces what is stored by what was copied last.
+    /// Replaces the stored data by the last copy.
     pub(super) fn restore(&self) {
         self.exchange_storage(|storage, backup| {
             fs::remove_dir_all(storage).expect("the folder is ours");
@@ -122,10 +122,9 @@ impl Cluster {
         });
     }
 
-    /// Stops etcd, lets something be done to its data and to the copy of it, and starts it again
-    /// where it was.
+    /// Stops etcd, changes its data or the copy of it, and starts it again at the same address.
     fn exchange_storage(&self, exchange: impl FnOnce(&Path, &Path)) {
-        let etcd = self.etcd.as_ref().expect("the storage of a shared cluster is everybody's; use `ApiServer::own`");
+        let etcd = self.etcd.as_ref().expect("all tests use the storage of a shared cluster; use `ApiServer::own`");
         let mut process = etcd.process.lock().unwrap_or_else(PoisonError::into_inner);
         process.kill();
         exchange(&self.folder.join(DATA), &self.folder.join("etcd-backup"));
@@ -133,20 +132,21 @@ impl Cluster {
         *process = started.unwrap_or_else(|words| panic!("etcd does not start again:\n{words}"));
     }
 
-    /// A name for one more server.
+    /// Returns a name for another server.
     pub(super) fn next_name(&self) -> String {
         format!("kube-apiserver-{}", self.servers.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// In memory if there is room: etcd writes a lot, and nothing of it is to be kept.
+/// Creates the directory in memory if there is room: etcd writes a lot, and none of it needs to be
+/// kept.
 fn fresh_folder() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let room = rustix::fs::statvfs(memory).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
     let mut builder = tempfile::Builder::new();
     let builder = builder.prefix("setpoint-envtest-");
     let folder = if room >= ROOM { builder.tempdir_in(memory) } else { builder.tempdir() };
-    // The janitor removes it, also if this process is killed.
+    // The janitor removes it, even if this process is killed.
     folder.expect("there is room for temporary files").keep()
 }
 
@@ -161,7 +161,7 @@ fn start_etcd(keeper: &Keeper, folder: &Path) -> Etcd {
     panic!("etcd found no free port {STARTS} times");
 }
 
-/// Starts the process and waits until it listens; the error is what it wrote last.
+/// Starts the process and waits until it listens; the error is the end of its log.
 fn launch_etcd(keeper: &Keeper, folder: &Path, port: u16, peer_port: u16) -> Result<Process, String> {
     let clients = format!("http://127.0.0.1:{port}");
     let arguments = [
@@ -184,7 +184,7 @@ fn launch_etcd(keeper: &Keeper, folder: &Path, port: u16, peer_port: u16) -> Res
     Err(etcd.last_words())
 }
 
-/// Copies a folder with all it holds over what was there.
+/// Copies a directory with its content over an existing one.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("the folder is ours");
     for entry in fs::read_dir(from).expect("the folder is ours") {
@@ -197,15 +197,15 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Free at this moment, and different.
+/// Returns different ports that are free at this moment.
 pub fn free_ports<const N: usize>() -> [u16; N] {
     let listeners: [TcpListener; N] =
         std::array::from_fn(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port"));
     listeners.map(|listener| listener.local_addr().expect("a bound socket has an address").port())
 }
 
-/// A line of a token file: token, name, id, groups.
-#[expect(clippy::disallowed_methods, reason = "tokens of tests are guessed by nobody")]
+/// Returns a line of a token file: token, name, id, groups.
+#[expect(clippy::disallowed_methods, reason = "no one guesses the tokens of tests")]
 fn line_of(user: &User) -> String {
     let mut secret = [0; 16];
     getrandom::fill(&mut secret).expect("the system has random numbers");

@@ -1,5 +1,5 @@
-//! An API server of somebody else's, which the real one hands the requests of a group on to. It
-//! keeps what it is given, and not who gave it.
+//! An aggregated API server, to which the real one forwards the requests of a group. It stores
+//! objects without their managers.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::ApiServer;
 use crate::tls::{Authority, TlsServer};
 
-/// A server of one namespaced kind that ends with the value.
+/// A server of one namespaced kind that ends when the value is dropped.
 #[derive(Debug)]
 pub struct Extension {
     server: TlsServer,
@@ -39,14 +39,15 @@ impl Extension {
             let (discovery, objects) = (discovery.clone(), objects.clone());
             async move {
                 let service = service_fn(|request| serve(request, &discovery, &objects));
-                // Who hangs up has what it wanted.
+                // A client that closes the connection has what it wanted.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
             }
         });
         Self { server, group: group.to_owned() }
     }
 
-    /// The APIService that names it to a server, in whose namespace a Service leads here.
+    /// Returns the APIService that registers it at a server, and creates the Service for it in the
+    /// namespace.
     pub fn api_service(&self, at: &ApiServer, namespace: &str) -> Value {
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": "extension", "namespace": namespace},
@@ -95,7 +96,7 @@ async fn serve(
     Ok(response.body(Full::new(answer.to_string().into())).expect("the header is valid"))
 }
 
-/// What an apply makes of an object: all of it is replaced, but for its UID.
+/// Returns the stored form of an applied object: all of it is replaced, except its UID.
 fn stored(applied: &[u8], before: Option<&Value>, number: usize) -> Value {
     let mut object: Value = serde_json::from_slice(applied).unwrap_or_default();
     let (uid, version) = match before {

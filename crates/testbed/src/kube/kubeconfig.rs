@@ -1,4 +1,4 @@
-//! The file that says where a cluster is and who one is there, in the forms clients have to
+//! Kubeconfig files, with the address of a cluster and a user, in the forms that clients have to
 //! understand.
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use data_encoding::BASE64;
 
 use crate::tls::Pair;
 
-/// Who one is.
+/// A user.
 #[derive(Debug)]
 pub(super) enum Identity<'a> {
     Nobody,
@@ -15,12 +15,12 @@ pub(super) enum Identity<'a> {
     Certificate(&'a Pair),
 }
 
-/// With the authority as a file beside it, as tools of administrators write it.
+/// Writes the CA certificate as a path of a separate file, as tools of administrators do.
 pub(super) fn with_files(url: &str, authority: &Path, identity: &Identity<'_>) -> String {
     text(url, &format!("certificate-authority: {}", authority.display()), identity)
 }
 
-/// With the authority inside, as most clusters hand it out.
+/// Embeds the CA certificate, as most clusters do.
 pub(super) fn self_contained(url: &str, authority: &str, identity: &Identity<'_>) -> String {
     text(url, &format!("certificate-authority-data: {}", BASE64.encode(authority.as_bytes())), identity)
 }

@@ -1,8 +1,8 @@
-//! The part of a kubelet that an API server asks for logs: a node that says it is here, and what
-//! its containers have written.
+//! The part of a kubelet that an API server asks for logs: a node that registers itself, and the
+//! logs of its containers.
 //!
-//! The API server is the real one, and asks as it would ask a real kubelet. It is given no
-//! authority for kubelets, so that it believes any.
+//! The API server is the real one, and sends the requests that a real kubelet would get. It has no
+//! CA for kubelets, so that it trusts any.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,22 +26,22 @@ pub struct Kubelet {
 #[derive(Debug, Default)]
 struct State {
     logs: Mutex<Logs>,
-    /// Moves with every line and every follower that comes or goes.
+    /// Changes with every line, and with every follower that comes or goes.
     moved: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Logs {
-    /// By pod, container and whether they are of the run before.
+    /// Log lines by pod, container and whether they are of the previous run.
     lines: BTreeMap<(String, String, bool), Vec<String>>,
-    /// How often containers were started again.
+    /// The number of restarts of each container.
     restarts: BTreeMap<(String, String), usize>,
     asked: Vec<String>,
     followers: usize,
 }
 
 impl Kubelet {
-    /// Starts one, and makes its node known to the server.
+    /// Starts a kubelet and registers its node at the server.
     pub fn start(server: &ApiServer) -> Self {
         let state = Arc::new(State::default());
         let shared = Arc::clone(&state);
@@ -63,18 +63,18 @@ impl Kubelet {
         Self { node, state, _server: listening }
     }
 
-    /// The name of its node, for `spec.nodeName`.
+    /// Returns the name of its node, for `spec.nodeName`.
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Lets a container write a line.
+    /// Adds a line to the log of a container.
     pub fn log(&self, pod: &str, container: &str, line: &str) {
         self.write(pod, container, false, line);
     }
 
-    /// Starts a container again: whoever follows it hears the end of its log, and what it said is
-    /// of the run before.
+    /// Restarts a container: followers get the end of its log, and its lines become those of the
+    /// previous run.
     pub fn restart(&self, pod: &str, container: &str) {
         let key = |before| (pod.to_owned(), container.to_owned(), before);
         let mut logs = self.state.logs();
@@ -85,7 +85,7 @@ impl Kubelet {
         self.state.moved.send_modify(|moved| *moved += 1);
     }
 
-    /// A line of the run before the present one.
+    /// Adds a line to the log of the previous run.
     pub fn log_before(&self, pod: &str, container: &str, line: &str) {
         self.write(pod, container, true, line);
     }
@@ -96,12 +96,12 @@ impl Kubelet {
         self.state.moved.send_modify(|moved| *moved += 1);
     }
 
-    /// What it was asked for since it started: paths with their queries.
+    /// Returns the requests since it started: paths with their queries.
     pub fn asked(&self) -> Vec<String> {
         self.state.logs().asked.clone()
     }
 
-    /// Waits until so many follow what is written.
+    /// Waits until this many clients follow logs.
     pub async fn until_followed_by(&self, followers: usize) {
         let mut moved = self.state.moved.subscribe();
         let waited = moved.wait_for(|_| self.state.logs().followers == followers).await;
@@ -126,7 +126,7 @@ impl State {
     }
 }
 
-/// Serves one request and hangs up.
+/// Serves one request and closes the connection.
 async fn serve(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), state: &State) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -161,7 +161,7 @@ async fn serve(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), state: &State
     stream.write_all(b"0\r\n\r\n").await
 }
 
-/// Sends lines from the first one on; says how many there are.
+/// Sends the lines from the first one on; returns how many there are.
 async fn tell(
     stream: &mut (impl AsyncWrite + Unpin),
     state: &State,
@@ -176,7 +176,7 @@ async fn tell(
     Ok(lines.len())
 }
 
-/// Sends lines as they come, until the container is started again or whoever listens hangs up.
+/// Sends lines as they come, until the container is restarted or the client closes the connection.
 async fn follow(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     state: &State,

@@ -1,15 +1,15 @@
-//! A real Kubernetes API server on loopback: etcd, kube-apiserver, kubectl and, if asked,
+//! A real Kubernetes API server on loopback: etcd, kube-apiserver, kubectl and, on request,
 //! kube-controller-manager.
 //!
-//! Reading order: [`ApiServer`] is what tests use, [`Options`] what a server of one's own can be
-//! given, [`proxy`] what stands between a client and the server to break things, [`Webhook`] what
-//! the server asks before it stores something, [`Extension`] a server that it hands requests on to.
-//! `cargo xtask envtest` makes the tools; a test that finds none fails and says so. Tests that need
-//! them stand in a module named `envtest`, so that a run without the tools can name and leave out
-//! all of them.
+//! Reading order: [`ApiServer`] is the interface for tests, [`Options`] has the settings of a
+//! separate server, [`proxy`] sits between a client and the server to break things, [`Webhook`] is
+//! called by the server before it stores something, [`Extension`] is a server that it forwards
+//! requests to. `cargo xtask envtest` builds the tools; a test that finds none fails with a
+//! message. Tests that need them are in a module named `envtest`, so that a run without the tools
+//! can name and skip all of them.
 //!
-//! No process and no file stays behind: every server dies with the thread that keeps it
-//! (`process.rs`), its folder is removed by a process that waits for the end of this one.
+//! No process and no file is left over: every server dies with the thread that keeps it
+//! (`process.rs`), and a process that waits for the end of this one removes its directory.
 
 mod arranging;
 mod client;

@@ -1,4 +1,4 @@
-//! What a server of one's own can be given, and the flags that come of it.
+//! The options of a separate server, and the flags that they become.
 
 use std::fs;
 use std::path::Path;
@@ -6,41 +6,41 @@ use std::path::Path;
 use super::cluster::Cluster;
 use super::kubeconfig::{self, Identity};
 
-/// Everything that is not said is as in the shared server.
+/// Omitted options are as in the shared server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Writes who did what to [`ApiServer::audit_log`](super::ApiServer::audit_log).
+    /// Writes the audit log to [`ApiServer::audit_log`](super::ApiServer::audit_log).
     pub audit_log: bool,
-    /// Sends who did what to a webhook.
+    /// Sends audit events to a webhook.
     pub audit_webhook: Option<AuditWebhook>,
-    /// Runs kube-controller-manager too: garbage collection, namespaces that end, the status of
+    /// Runs kube-controller-manager, too: garbage collection, deletion of namespaces, the status of
     /// Deployments.
     pub controllers: bool,
-    /// Users with a token beside [`User::standing`].
+    /// Users with a token, in addition to [`User::standing`].
     pub users: Vec<User>,
     /// More flags of kube-apiserver; the last one of a name counts.
     pub flags: Vec<String>,
 }
 
-/// Where audit events are sent.
+/// The receiver of audit events.
 #[derive(Clone, Debug)]
 pub struct AuditWebhook {
     pub url: String,
-    /// The authority that signed its certificate, as PEM; the cluster's own if unsaid.
+    /// The CA that signed its certificate, as PEM; if omitted, the cluster's own CA.
     pub authority: Option<String>,
     pub sender: AuditSender,
 }
 
-/// As whom a server sends audit events.
+/// The identity with which a server sends audit events.
 #[derive(Clone, Debug)]
 pub enum AuditSender {
     Nobody,
     Token(String),
-    /// By a certificate that the cluster's authority has signed.
+    /// A certificate that the cluster's CA has signed.
     Certificate,
 }
 
-/// Who may use the server by a token.
+/// A user with a token for the server.
 #[derive(Clone, Debug)]
 pub struct User {
     pub name: String,
@@ -52,9 +52,9 @@ impl User {
         Self { name: name.to_owned(), groups: groups.iter().map(|&group| group.to_owned()).collect() }
     }
 
-    /// Those every server knows: `admin` may do everything, `viewer` may read what everybody may
-    /// see (no Secrets), `stranger` may do nothing until
-    /// [`ApiServer::grant`](super::ApiServer::grant) says so.
+    /// Returns the users that every server knows: `admin` may do everything, `viewer` may read
+    /// public objects (no Secrets), `stranger` may do nothing until
+    /// [`ApiServer::grant`](super::ApiServer::grant) permits it.
     pub fn standing() -> [Self; 3] {
         [
             Self::new("admin", &["system:masters"]),
@@ -64,12 +64,13 @@ impl User {
     }
 }
 
-/// What is worth a line: everybody's requests, once each, without bodies.
+/// The audited events: all requests of all users, once each, without bodies.
 const AUDIT_POLICY: &str =
     "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
 
 impl Options {
-    /// The flags for what is asked here; the files they name are written into the cluster's folder.
+    /// Returns the flags for these options; the files they name are written into the cluster's
+    /// directory.
     pub(super) fn to_flags(&self, cluster: &Cluster, audit_log: &Path) -> Vec<String> {
         let (folder, mut flags) = (cluster.folder(), Vec::new());
         if self.audit_log || self.audit_webhook.is_some() {

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use super::tools::tool;
 use crate::{program, tls};
 
-/// How long one waits before one looks again.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A thread that lives as long as the servers it keeps.
@@ -28,8 +28,8 @@ impl Keeper {
         Self(Some(tls::runtime()))
     }
 
-    /// Does the work on the keeper's thread and waits for it; also where the caller is in a runtime
-    /// of its own.
+    /// Runs the work on the keeper's thread and waits for it, even if the caller is in another
+    /// runtime.
     #[expect(clippy::disallowed_methods, reason = "the keeper's runtime is its own")]
     pub(super) fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
         let (done, result) = mpsc::channel();
@@ -38,11 +38,11 @@ impl Keeper {
         result.recv().expect("the work does not panic")
     }
 
-    /// Waits a moment; for those who look again and again whether something has come.
+    /// Waits a moment between two checks of a condition.
     pub(super) fn pause(&self) {
         self.run(async {
             let mut clock = tokio::time::interval(PAUSE);
-            // The first comes at once.
+            // The first tick comes at once.
             clock.tick().await;
             clock.tick().await;
         });
@@ -66,7 +66,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts a tool; what it writes goes to `log`.
+    /// Starts a tool; its output goes to `log`.
     pub(super) fn start(keeper: &Keeper, name: &str, arguments: &[String], log: &Path) -> Self {
         let output = File::options().create(true).append(true).open(log).expect("the folder is ours");
         let errors = output.try_clone().expect("a file can be cloned");
@@ -77,9 +77,9 @@ impl Process {
         Self { child: child.expect("setpriv is part of util-linux"), log: log.to_owned() }
     }
 
-    /// Kills it and waits until it is gone.
+    /// Kills the process and waits until it is gone.
     pub(super) fn kill(&mut self) {
-        // It fails only if the process has ended by itself.
+        // Fails only if the process has ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -88,7 +88,7 @@ impl Process {
         self.child.try_wait().expect("it is a child of ours").is_some()
     }
 
-    /// The end of what it wrote.
+    /// Returns the end of the process's log.
     pub(super) fn last_words(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&log[log.len().saturating_sub(4000)..]).into_owned()
@@ -101,19 +101,19 @@ impl Drop for Process {
     }
 }
 
-/// Removes a folder when it is dropped, or when this process has ended without dropping it.
+/// Removes a directory when it is dropped, or when this process has ended without dropping it.
 #[derive(Debug)]
 pub(super) struct Janitor(Child);
 
-/// Interrupting the tests interrupts their whole group of processes; the one that cleans up goes
-/// on. Servers may still be dying, and write, when it begins.
+/// Ctrl-C interrupts the whole process group of the tests; the cleaning process ignores it. Servers
+/// may still be dying and writing when it begins.
 const CLEANING: &str = r#"trap "" INT TERM HUP; cat >/dev/null; for pause in 0 1 5; do sleep "$pause"; rm -rf "$1" && exit 0; done; exit 1"#;
 
 impl Janitor {
     pub(super) fn of(folder: &Path) -> Self {
         let mut command = program("sh");
         command.args(["-c", CLEANING, "sh"]).arg(folder);
-        // It must not hold the output of the tests open, or whoever reads that waits for it.
+        // It must not hold the output of the tests open: a reader of that output would wait for it.
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Self(command.spawn().expect("every system has a shell"))
     }

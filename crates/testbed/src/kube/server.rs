@@ -11,13 +11,13 @@ use super::options::{Options, User};
 use super::process::Process;
 use super::variable;
 
-/// Names the folder of a server that xtask keeps for all test binaries of a run.
+/// Names the directory of a server that xtask keeps for all test binaries of a run.
 const SHARED: &str = "SETPOINT_ENVTEST_SERVER";
 
-/// The first server of a cluster, and so the one that is shared.
+/// The first server of a cluster, which is the shared one.
 const FIRST: &str = "kube-apiserver-0";
 
-/// A kube-apiserver that answers at [`url`](Self::url). What was started for it ends with it.
+/// A kube-apiserver at [`url`](Self::url). All processes that were started for it end with it.
 #[derive(Debug)]
 pub struct ApiServer {
     processes: Mutex<Processes>,
@@ -28,7 +28,7 @@ pub struct ApiServer {
     cluster: Arc<Cluster>,
 }
 
-/// Both are `None` where another process runs them.
+/// Both are `None` if another process runs them.
 #[derive(Debug, Default)]
 struct Processes {
     controllers: Option<Process>,
@@ -36,8 +36,8 @@ struct Processes {
 }
 
 impl ApiServer {
-    /// The one that all tests of a run share. Use a [`fresh_namespace`](Self::fresh_namespace), and
-    /// leave alone what has none.
+    /// Returns the server that all tests of a run share. Use a
+    /// [`fresh_namespace`](Self::fresh_namespace), and do not change cluster-scoped objects.
     ///
     /// A run of `cargo xtask test` has one for all its binaries; in a plain `cargo test` each
     /// binary starts its own.
@@ -49,7 +49,7 @@ impl ApiServer {
         })
     }
 
-    /// One that only this test has, with an etcd of its own.
+    /// Starts a server for one test, with its own etcd.
     pub fn own(options: Options) -> Self {
         let users: Vec<User> = User::standing().into_iter().chain(options.users.iter().cloned()).collect();
         let server = Self::start(Arc::new(Cluster::start(&users)), options);
@@ -57,7 +57,8 @@ impl ApiServer {
         server
     }
 
-    /// Another API server on the same etcd. Users and the controllers are those of the first one.
+    /// Starts another API server on the same etcd. Users and controllers are those of the first
+    /// one.
     pub fn beside(&self, options: Options) -> Self {
         assert!(options.users.is_empty(), "the users are those of the first server; name them there");
         Self::start(self.cluster.clone(), options)
@@ -65,7 +66,7 @@ impl ApiServer {
 
     fn attached(folder: PathBuf) -> Self {
         let url = fs::read_to_string(folder.join(format!("{FIRST}.url")));
-        let url = url.expect("whoever names a shared server has started it");
+        let url = url.expect("a named shared server has been started");
         let port = url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("it was written by `start`");
         let cluster = Arc::new(Cluster::attached(folder));
         let client = client(&cluster, port);
@@ -89,7 +90,7 @@ impl ApiServer {
         panic!("kube-apiserver found no free port {STARTS} times");
     }
 
-    /// Starts the process and waits until it is ready; the error is what it wrote last.
+    /// Starts the process and waits until it is ready; the error is the end of its log.
     fn launch(&self) -> Result<(), String> {
         let keeper = self.cluster.keeper();
         let log = self.folder().join(format!("{}.log", self.name));
@@ -121,7 +122,7 @@ impl ApiServer {
             format!("--secure-port={}", self.port),
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
-            // Nobody reaches the server by its Service, and two servers would quarrel about it.
+            // No client uses the server's Service, and two servers would fight over it.
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--tls-cert-file={}", file("server.pem")),
             format!("--tls-private-key-file={}", file("server.key")),
@@ -132,7 +133,7 @@ impl ApiServer {
             format!("--service-account-signing-key-file={}", file("accounts.key")),
             "--authorization-mode=RBAC".to_owned(),
             "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
-            // Pods would wait for accounts that only a controller makes.
+            // Pods would wait for accounts that only a controller creates.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--allow-privileged=true".to_owned(),
         ];
@@ -140,7 +141,8 @@ impl ApiServer {
         flags
     }
 
-    /// Writes down what whoever attaches has to know, and starts what needs a server.
+    /// Writes the files that other processes need to attach, and starts the processes that need a
+    /// server.
     fn describe(&self) {
         fs::write(self.folder().join(format!("{}.url", self.name)), self.url()).expect("the folder is ours");
         let identity = Identity::Token(self.admin_token());
@@ -153,7 +155,7 @@ impl ApiServer {
                 format!("--root-ca-file={}", self.folder().join("authority.pem").display()),
                 "--leader-elect=false".to_owned(),
                 "--secure-port=0".to_owned(),
-                // Else an autoscaler looks every fifteen seconds.
+                // By default an autoscaler checks every fifteen seconds.
                 "--horizontal-pod-autoscaler-sync-period=2s".to_owned(),
             ];
             let log = self.folder().join("kube-controller-manager.log");
@@ -166,23 +168,23 @@ impl ApiServer {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// The certificate of the authority that signed the server's, as PEM.
+    /// Returns the CA certificate that signed the server's, as PEM.
     pub fn authority(&self) -> &str {
         self.cluster.authority().pem()
     }
 
-    /// Where everything about it is kept while it runs: keys, tokens, logs.
+    /// Returns the directory with all its files while it runs: keys, tokens, logs.
     pub fn folder(&self) -> &Path {
         self.cluster.folder()
     }
 
-    /// What it wrote about who did what, one JSON document a line, if [`Options::audit_log`] asked
-    /// for it.
+    /// Returns the path of its audit log, one JSON document per line, if [`Options::audit_log`]
+    /// requested it.
     pub fn audit_log(&self) -> PathBuf {
         self.folder().join(format!("{}-audit.log", self.name))
     }
 
-    /// A kubeconfig of the administrator, with a token, and the authority in a file.
+    /// Returns a kubeconfig of the administrator, with a token, and the CA certificate in a file.
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder().join(format!("{}.kubeconfig", self.name))
     }
@@ -191,7 +193,7 @@ impl ApiServer {
         self.token("admin")
     }
 
-    /// The token of one of [`User::standing`] or [`Options::users`].
+    /// Returns the token of one of [`User::standing`] or [`Options::users`].
     pub fn token(&self, user: &str) -> &str {
         self.cluster.token(user)
     }
@@ -208,19 +210,19 @@ impl ApiServer {
         self.port
     }
 
-    /// Kills it in the middle of whatever it does. etcd and the controllers go on.
+    /// Kills the server, whatever it is doing. etcd and the controllers keep running.
     pub fn stop(&self) {
         let server = self.processes().server.take();
         drop(server.expect("it is running, and it is our own: a shared server is not stopped"));
     }
 
-    /// Starts it again where it was, and waits until it is ready.
+    /// Starts the server again at the same address, and waits until it is ready.
     pub fn start_again(&self) {
         assert!(self.processes().server.is_none(), "it is running; stop it first");
         self.launch().unwrap_or_else(|words| panic!("kube-apiserver does not start again:\n{words}"));
     }
 
-    /// Keeps a copy of all that is stored, for [`restore`](Self::restore).
+    /// Copies the stored data, for [`restore`](Self::restore).
     pub fn back_up(&self) {
         self.cluster.back_up();
         for _ in 0..LOOKS {
@@ -232,15 +234,15 @@ impl ApiServer {
         panic!("kube-apiserver does not find its etcd again");
     }
 
-    /// Puts back what was stored at the time of the copy, as people do who lost their etcd. No
-    /// other server may run on it.
+    /// Restores the copied data, as administrators do after a loss of etcd. No other server may run
+    /// on it.
     pub fn restore(&self) {
         self.stop();
         self.cluster.restore();
         self.start_again();
     }
 
-    /// Kills it and starts it again.
+    /// Kills the server and starts it again.
     pub fn restart(&self) {
         self.stop();
         self.start_again();

@@ -1,14 +1,14 @@
-//! Where the tools are: in the folder that `KUBEBUILDER_ASSETS` names, else where `cargo xtask
-//! envtest` keeps what it built.
+//! The tools: in the directory that `KUBEBUILDER_ASSETS` names, or else where `cargo xtask envtest`
+//! keeps its builds.
 
 use std::path::PathBuf;
 
 use super::variable;
 
-/// The versions that are built, one `name version` a line; xtask reads the same file.
+/// The versions to build, one `name version` per line; xtask reads the same file.
 const VERSIONS: &str = include_str!("versions.txt");
 
-/// The version of Kubernetes that tests are written for.
+/// Returns the version of Kubernetes that the tests are written for.
 pub fn kubernetes_version() -> &'static str {
     version("kubernetes")
 }
@@ -18,12 +18,12 @@ fn version(of: &str) -> &'static str {
     line.expect("versions.txt has a line for each release")
 }
 
-/// A real kustomize of the version that we render like.
+/// Returns a real kustomize, of the version whose output we match.
 pub fn kustomize() -> PathBuf {
     tool("kustomize")
 }
 
-/// The file of a tool.
+/// Returns the file of a tool.
 #[expect(clippy::disallowed_methods, reason = "the tools are kept in the home of whoever runs the tests")]
 pub(super) fn tool(name: &str) -> PathBuf {
     let of_assets = variable("KUBEBUILDER_ASSETS").map(|folder| folder.join(name));

@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 
 use crate::tls::{Authority, TlsServer};
 
-/// What an admission webhook says about a request.
+/// The verdict of an admission webhook on a request.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     Allow,
-    /// Allows it, with these operations of a JSON patch.
+    /// Allows the request, with these operations of a JSON patch.
     Patch(Vec<Value>),
     Deny(String),
 }
 
-/// A webhook that ends with the value.
+/// A webhook that ends when the value is dropped.
 #[derive(Debug)]
 pub struct Webhook {
     server: TlsServer,
@@ -35,7 +35,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Judges what the server is asked to do; it is given the `request` of each review.
+    /// Starts an admission webhook; `judge` gets the `request` of each review.
     pub fn admission(judge: impl Fn(&Value) -> Verdict + Send + Sync + 'static) -> Self {
         Self::start(move |request| match judge(request) {
             Verdict::Allow => json!({"allowed": true}),
@@ -47,7 +47,7 @@ impl Webhook {
         })
     }
 
-    /// Converts objects of a kind; it is given each object with the apiVersion it is wanted in.
+    /// Starts a conversion webhook; `convert` gets each object with the wanted apiVersion.
     pub fn conversion(convert: impl Fn(Value, &str) -> Value + Send + Sync + 'static) -> Self {
         Self::start(move |request| {
             let wanted = request["desiredAPIVersion"].as_str().unwrap_or_default();
@@ -64,26 +64,26 @@ impl Webhook {
             let (answer, counter) = (answer.clone(), counter.clone());
             async move {
                 let service = service_fn(|request| review(request, &*answer, &counter));
-                // A server that hangs up has what it wanted.
+                // A server that closes the connection has what it wanted.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
             }
         });
         Self { server, authority, asked }
     }
 
-    /// How the server reaches it: the `clientConfig` of a webhook.
+    /// Returns the `clientConfig` of the webhook, by which the server reaches it.
     pub fn client_config(&self) -> Value {
         let url = format!("https://127.0.0.1:{}/", self.server.port());
         json!({"url": url, "caBundle": BASE64.encode(self.authority.pem().as_bytes())})
     }
 
-    /// How often it was asked.
+    /// Returns the number of requests to it.
     pub fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 }
 
-/// Answers one review, in the version it came in.
+/// Responds to one review, in the version of the request.
 async fn review(
     request: Request<Incoming>,
     answer: &(impl Fn(&Value) -> Value + Sync),

@@ -1,5 +1,5 @@
-//! Each fault of the proxy once, against the real server: what the client gets, and what the server
-//! has done.
+//! Each fault of the proxy once, against the real server: the client's response, and the server's
+//! changes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who may do what: tokens, certificates, service accounts and rights are those of the real server.
+//! Permissions: tokens, certificates, service accounts and roles are those of the real server.
 
 use std::path::Path;
 

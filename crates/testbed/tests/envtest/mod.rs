@@ -1,4 +1,4 @@
-//! What needs the tools of `cargo xtask envtest`.
+//! Tests that need the tools of `cargo xtask envtest`.
 
 mod faults;
 mod identities;

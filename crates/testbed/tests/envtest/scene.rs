@@ -5,10 +5,10 @@ use std::time::Duration;
 use reqwest::{Certificate, Client, RequestBuilder, Response};
 use setpoint_testbed::kube::{ApiServer, Fault, Proxy, Rule};
 
-/// A bound on what a test waits for; what is expected comes much sooner.
+/// A bound on each wait of a test; the expected event comes much sooner.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long is waited before one looks again.
+/// The pause between two checks.
 const MOMENT: Duration = Duration::from_millis(20);
 
 pub(super) struct Scene {
@@ -26,7 +26,7 @@ impl Scene {
         Self { server, proxy, namespace: server.fresh_namespace(name), client }
     }
 
-    /// The path of the ConfigMaps of this test, or of one of them.
+    /// Returns the path of the ConfigMaps of this test, or of one of them.
     pub(super) fn config_maps(&self, below: &str) -> String {
         format!("/api/v1/namespaces/{}/configmaps{below}", self.namespace)
     }
@@ -41,7 +41,7 @@ impl Scene {
         self.request("GET", path).send().await
     }
 
-    /// Tries to make a ConfigMap through the proxy.
+    /// Tries to create a ConfigMap through the proxy.
     pub(super) async fn create(&self, name: &str) -> reqwest::Result<Response> {
         let body =
             format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"a":"1"}}}}"#);
@@ -49,7 +49,7 @@ impl Scene {
         request.body(body).send().await
     }
 
-    /// Tries to make a ConfigMap, and gives up once something is so without there being an answer.
+    /// Tries to create a ConfigMap, and gives up once a condition holds without a response.
     pub(super) async fn create_unanswered(&self, name: &str, is_so: impl Fn() -> bool) {
         let mut request = std::pin::pin!(self.create(name));
         let waiting = async {
@@ -61,17 +61,17 @@ impl Scene {
         tokio::time::timeout(PATIENCE, waiting).await.expect("what is waited for comes in time");
     }
 
-    /// Whether the server itself has it.
+    /// Reports whether the server itself has the ConfigMap.
     pub(super) fn exists(&self, name: &str) -> bool {
         self.server.request("GET", &self.config_maps(&format!("/{name}")), None).status == 200
     }
 
-    /// Breaks the next request of this test.
+    /// Injects a fault into the next request of this test.
     pub(super) fn break_next(&self, method: &str, fault: Fault) {
         self.proxy.add(Rule::new(method, &self.config_maps(""), fault).times(1));
     }
 
-    /// The lines of a watch on the ConfigMaps of this test.
+    /// Returns the lines of a watch on the ConfigMaps of this test.
     pub(super) async fn watch(&self, query: &str) -> Lines {
         let answer = self.get(&self.config_maps(&format!("?watch=true{query}"))).await.expect("a watch begins");
         assert_eq!(answer.status(), 200);
@@ -79,21 +79,21 @@ impl Scene {
     }
 }
 
-/// Trusts one authority only.
+/// Builds a client that trusts one CA only.
 pub(super) fn client(authority: &str) -> Client {
     let certificate = Certificate::from_pem(authority.as_bytes()).expect("it is PEM");
     let builder = Client::builder().tls_certs_only([certificate]).redirect(reqwest::redirect::Policy::none());
     builder.build().expect("a client can be made")
 }
 
-/// The events of a watch, one a line.
+/// The events of a watch, one per line.
 pub(super) struct Lines {
     answer: Response,
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// The next one; `None` at a proper end, an error at any other.
+    /// Returns the next event; `None` at a proper end, an error at any other.
     pub(super) async fn next(&mut self) -> reqwest::Result<Option<serde_json::Value>> {
         loop {
             if let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
@@ -108,7 +108,7 @@ impl Lines {
         }
     }
 
-    /// The type and the name of the next one.
+    /// Returns the type and the name of the next event.
     pub(super) async fn next_name(&mut self) -> (String, String) {
         let event = self.next().await.expect("the stream goes on").expect("there is one more event");
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! The servers themselves: they are real, they can be stopped, and nothing of them stays behind.
+//! The servers themselves: they are real, they can be stopped, and nothing of them is left over.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use setpoint_testbed::kube::{ApiServer, AuditSender, AuditWebhook, Fault, Option
 
 use super::scene::PATIENCE;
 
-/// Looks again and again until there is something to see.
+/// Polls until a condition yields a value.
 fn await_that<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     let waiting = async {
         let mut clock = tokio::time::interval(std::time::Duration::from_millis(20));

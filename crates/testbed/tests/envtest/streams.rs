@@ -1,5 +1,5 @@
-//! Watches through the proxy: lists are really streamed, and events are lost where they are told to
-//! be.
+//! Watches through the proxy: lists are really streamed, and events are lost where a rule drops
+//! them.
 
 use setpoint_testbed::kube::proxy::Seen;
 use setpoint_testbed::kube::{Fault, Rule};

@@ -1,4 +1,4 @@
-//! The body of an answer: passed on, made up, or broken.
+//! The body of a response: passed on, made up, or broken.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,8 +14,8 @@ use super::rule::Fault;
 use super::seen::Seen;
 use crate::kube::client::Cause;
 
-/// The socket of a connection, to hang up with. It is a second handle: the first is deep inside TLS
-/// and HTTP.
+/// The socket of a connection, to reset it. It is a second handle: the first is deep inside TLS and
+/// HTTP.
 #[derive(Clone, Debug)]
 pub(super) struct Socket(Arc<OwnedFd>);
 
@@ -24,26 +24,26 @@ impl Socket {
         Self(Arc::new(handle))
     }
 
-    /// Makes the end of the connection a reset; who gets the error ends it.
+    /// Makes the end of the connection a reset; the caller ends it by returning the error.
     pub(super) fn reset(&self) -> Cause {
-        // On a socket that is already closed there is nothing left to reset.
+        // A socket that is already closed needs no reset.
         let _ = rustix::net::sockopt::set_socket_linger(&self.0, Some(Duration::ZERO));
         io::Error::from(io::ErrorKind::ConnectionReset).into()
     }
 }
 
 pub(super) enum Frames {
-    /// As it comes from the server.
+    /// The body as it comes from the server.
     Whole(Incoming),
-    /// All of it, known.
+    /// The whole body, known in advance.
     Fixed(Option<Bytes>),
-    /// A part that was announced as more.
+    /// A part of a body that was announced as longer.
     Cut {
         part: Option<Bytes>,
         flushed: bool,
         socket: Socket,
     },
-    /// The same again and again.
+    /// The same content, repeated without end.
     Endless {
         first: Option<Bytes>,
         next: Bytes,
@@ -56,7 +56,7 @@ impl Frames {
         Self::Cut { part: Some(part), flushed: false, socket }
     }
 
-    /// A list of ConfigMaps without an end.
+    /// Returns a list of ConfigMaps without an end.
     pub(super) fn endless() -> Self {
         let first = Bytes::from_static(
             br#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{}"#,
@@ -78,7 +78,7 @@ impl Body for Frames {
             Self::Endless { first, next } => Some(first.take().unwrap_or_else(|| next.clone())),
             Self::Cut { part, flushed, socket } => match part.take() {
                 Some(part) => Some(part),
-                // What was written so far is only sent once there is nothing more to write.
+                // Written data is sent only when there is nothing more to write.
                 None if !*flushed => {
                     *flushed = true;
                     cx.waker().wake_by_ref();
@@ -105,7 +105,7 @@ pub(super) struct Watch {
     stream: Seen,
     state: Arc<State>,
     socket: Socket,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     begun: Vec<u8>,
 }
 
@@ -130,7 +130,7 @@ impl Watch {
         }
     }
 
-    /// The lines that end in this data and are not lost.
+    /// Returns the lines that end in this data and are not lost.
     fn pass(&mut self, data: &[u8]) -> Result<Vec<u8>, Cause> {
         let mut passed = Vec::new();
         for piece in data.split_inclusive(|byte| *byte == b'\n') {

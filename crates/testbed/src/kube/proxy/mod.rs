@@ -1,9 +1,8 @@
-//! A proxy between a client and the API server that breaks what it is told to, and counts
-//! everything.
+//! A proxy between a client and the API server that injects faults and counts all requests.
 //!
-//! It ends TLS with an authority of its own, so clients come with tokens; client certificates do
-//! not reach the server. Reading order: [`Fault`] says what can go wrong, [`Rule`] when, [`Seen`]
-//! what came; `serving.rs` does it, `frames.rs` writes answers that are not whole.
+//! It terminates TLS with its own CA, so clients must use tokens; client certificates do not reach
+//! the server. Reading order: [`Fault`] is what can go wrong, [`Rule`] when, [`Seen`] a request
+//! that arrived; `serving.rs` applies the faults, `frames.rs` writes incomplete responses.
 
 mod frames;
 mod rule;
@@ -25,7 +24,7 @@ use super::kubeconfig::{self, Identity};
 use super::server::ApiServer;
 use crate::tls::{Authority, TlsServer};
 
-/// Stands before one API server at a time, and ends with the value.
+/// A proxy for one API server at a time, which ends when the value is dropped.
 #[derive(Debug)]
 pub struct Proxy {
     server: TlsServer,
@@ -33,13 +32,13 @@ pub struct Proxy {
     state: Arc<State>,
 }
 
-/// What every connection looks at.
+/// The state that all connections share.
 #[derive(Debug)]
 struct State {
     upstream: Mutex<Upstream>,
     rules: Mutex<Rules>,
     seen: Mutex<Vec<Seen>>,
-    /// Told of each request.
+    /// Notified of each request.
     arrived: Condvar,
 }
 
@@ -67,7 +66,7 @@ impl Proxy {
         Self { server, authority, state }
     }
 
-    /// From now on new requests go to another server; streams that are running go on.
+    /// Sends new requests to another server from now on; running streams continue.
     pub fn lead_to(&self, server: &ApiServer) {
         *locked(&self.state.upstream) = Upstream::of(server);
     }
@@ -76,19 +75,20 @@ impl Proxy {
         format!("https://127.0.0.1:{}", self.server.port())
     }
 
-    /// The certificate of the authority that signed the proxy's, as PEM.
+    /// Returns the CA certificate that signed the proxy's, as PEM.
     pub fn authority(&self) -> &str {
         self.authority.pem()
     }
 
-    /// A kubeconfig with a token that leads through the proxy; kept as long as the server.
+    /// Writes a kubeconfig with a token and the address of the proxy; it exists as long as the
+    /// server.
     pub fn kubeconfig(&self, server: &ApiServer, token: &str) -> PathBuf {
         let text = kubeconfig::self_contained(&self.url(), self.authority(), &Identity::Token(token));
         server.write_kubeconfig(&text)
     }
 
-    /// Breaks what the rule says until it has struck as often as it says, or is removed. Of several
-    /// that match the first counts.
+    /// Adds a rule, which is in force until it has struck as often as it specifies, or is removed.
+    /// If several rules match, the first one counts.
     pub fn add(&self, rule: Rule) -> RuleId {
         locked(&self.state.rules).add(rule)
     }
@@ -97,28 +97,28 @@ impl Proxy {
         locked(&self.state.rules).remove(rule);
     }
 
-    /// Removes every rule.
+    /// Removes all rules.
     pub fn mend(&self) {
         locked(&self.state.rules).clear();
     }
 
-    /// How often a rule has struck, also after it was removed.
+    /// Returns how often a rule has struck, even after it was removed.
     pub fn struck(&self, rule: RuleId) -> usize {
         locked(&self.state.rules).struck(rule)
     }
 
-    /// The requests so far, in the order in which they came.
+    /// Returns the requests so far, in the order in which they arrived.
     pub fn seen(&self) -> Vec<Seen> {
         locked(&self.state.seen).clone()
     }
 
-    /// The requests since this was last asked.
+    /// Returns the requests since the last call.
     pub fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut *locked(&self.state.seen))
     }
 
-    /// Waits until so many requests of some kind were seen since they were last taken; not if none
-    /// comes for so long. Whether they came.
+    /// Waits until this many matching requests have arrived since they were last taken; gives up if
+    /// none arrives for the period `quiet`. Returns whether they arrived.
     pub fn await_seen(&self, is_meant: impl Fn(&Seen) -> bool, wanted: u64, quiet: Duration) -> bool {
         let count = |seen: &[Seen]| seen.iter().filter(|seen| is_meant(seen)).count() as u64;
         let mut seen = locked(&self.state.seen);
@@ -137,7 +137,7 @@ impl Proxy {
         }
     }
 
-    /// How many requests there were by verb and resource, as in `("list", "deployments.apps")`.
+    /// Returns the number of requests by verb and resource, as in `("list", "deployments.apps")`.
     pub fn counts(&self) -> BTreeMap<(&'static str, String), usize> {
         let mut counts = BTreeMap::new();
         for seen in locked(&self.state.seen).iter() {
@@ -152,7 +152,7 @@ impl State {
         locked(&self.upstream).clone()
     }
 
-    /// Notes a request, and says what goes wrong with it.
+    /// Records a request, and returns the fault for it, if any.
     fn take_in(&self, seen: Seen) -> Option<Struck> {
         let struck = locked(&self.rules).strike_request(&seen);
         locked(&self.seen).push(seen);
@@ -160,7 +160,7 @@ impl State {
         struck
     }
 
-    /// Says what goes wrong with the next line of a stream.
+    /// Returns the fault for the next line of a stream, if any.
     fn strike_line(&self, stream: &Seen, line: &[u8]) -> Option<Struck> {
         locked(&self.rules).strike_line(stream, line)
     }

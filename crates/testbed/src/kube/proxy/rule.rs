@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! The faults of the proxy, and their conditions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,44 +9,43 @@ use hyper::body::Bytes;
 
 use super::seen::Seen;
 
-/// What the proxy does. "Before" is before the server has seen the request, "after" is when it has
-/// answered: what it changed, is changed.
+/// A fault that the proxy injects. "Before" means before the request reaches the server, "after"
+/// means after the server has responded: its changes are made.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// Answers in the server's place, with a `Status` object as the server writes it.
+    /// Responds in the server's place, with a `Status` object as the server writes it.
     Status { code: u16, retry_after: Option<u32> },
-    /// Passes the request on, and answers with this status instead of what the server said.
+    /// Passes the request on, and responds with this status instead of the server's.
     StatusAfter(u16),
-    /// Answers in the server's place with any JSON.
+    /// Responds in the server's place with any JSON.
     Answer { code: u16, body: String },
-    /// Hangs up before.
+    /// Resets the connection before.
     ResetBefore,
-    /// Hangs up after.
+    /// Resets the connection after.
     ResetAfter,
-    /// Sends the first half of the answer and hangs up.
+    /// Sends the first half of the response and closes the connection.
     Half,
     /// Waits before.
     DelayBefore(Duration),
     /// Waits after.
     DelayAfter(Duration),
-    /// Takes the request, does not pass it on and never answers.
+    /// Accepts the request, does not pass it on and never responds.
     HangBefore,
-    /// Passes the request on and never answers.
+    /// Passes the request on and never responds.
     HangAfter,
-    /// Answers each path as it was answered the first time since the rule was added: stale from
-    /// then on.
+    /// Repeats the first response to each path since the rule was added: stale from then on.
     Stale,
-    /// Answers with a list that never ends.
+    /// Responds with a list that never ends.
     Endless,
-    /// Passes a list on, but asks for no more than so many objects a page.
+    /// Passes a list on, but with this limit of objects per page.
     ShortPages(usize),
-    /// Leads to the same path below another base URL.
+    /// Redirects to the same path below another base URL.
     Redirect(String),
-    /// Answers a watch with the event that says its resourceVersion is too old.
+    /// Responds to a watch with the event that its resourceVersion is too old.
     Expire,
-    /// Swallows a line of a watch, also of one that is running; each line counts as once.
+    /// Drops a line of a watch, also of a running one; each line counts as one strike.
     SwallowEvent,
-    /// Hangs up instead of passing on the next line of a watch, also of one that is running.
+    /// Resets the connection instead of passing on the next line of a watch, also of a running one.
     ResetInsteadOfEvent,
 }
 
@@ -56,37 +55,38 @@ impl Fault {
     }
 }
 
-/// When something goes wrong.
+/// The condition of a fault.
 #[derive(Clone, Debug)]
 pub struct Rule {
     method: String,
     part: String,
     fault: Fault,
-    /// Text that a line of a watch must have.
+    /// Text that a line of a watch must contain.
     line: String,
     left: Option<usize>,
 }
 
 impl Rule {
-    /// For requests with this method (`*` is any) and with this text in their path or query,
-    /// always.
+    /// Creates a rule for all requests with this method (`*` is any) and with this text in their
+    /// path or query, without a limit.
     pub fn new(method: &str, part: &str, fault: Fault) -> Self {
         Self { method: method.to_owned(), part: part.to_owned(), fault, line: String::new(), left: None }
     }
 
-    /// Of a watch, only lines with this text: neither bookmarks nor what is told of other objects.
+    /// Restricts the rule to lines of a watch with this text, which excludes bookmarks and other
+    /// objects.
     #[must_use]
     pub fn in_lines_with(self, text: &str) -> Self {
         Self { line: text.to_owned(), ..self }
     }
 
-    /// Only so many times.
+    /// Limits how often the rule strikes.
     #[must_use]
     pub fn times(self, times: usize) -> Self {
         Self { left: Some(times), ..self }
     }
 
-    /// `line`: of a watch, where it is about one.
+    /// Reports whether the rule matches a request, or a `line` of a watch.
     fn is_about(&self, seen: &Seen, line: Option<&[u8]>) -> bool {
         self.left != Some(0)
             && self.fault.strikes_lines() == line.is_some()
@@ -96,11 +96,11 @@ impl Rule {
     }
 }
 
-/// Names a rule of one proxy.
+/// The id of a rule of one proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleId(usize);
 
-/// Answers that a rule gives again, by path and query.
+/// Responses that a rule repeats, by path and query.
 pub(super) type StoredResponses = Arc<Mutex<BTreeMap<String, Response<Bytes>>>>;
 
 /// A fault that strikes now.

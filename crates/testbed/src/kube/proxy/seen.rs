@@ -1,16 +1,16 @@
-//! A request as the proxy saw it, and what it means to the API server.
+//! A request that the proxy received, and its meaning for the API server.
 
 use hyper::body::Bytes;
 
-/// A request that came in, whether or not it was passed on.
+/// A request that arrived, whether or not it was passed on.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
     pub path: String,
-    /// What stands behind the question mark.
+    /// The part after the question mark.
     pub query: String,
     pub content_type: String,
-    /// In which form the client takes the answer.
+    /// The format in which the client accepts the response.
     pub accept: String,
     pub body: Bytes,
 }
@@ -23,7 +23,7 @@ impl Seen {
         Self { method, path: path.to_owned(), query: query.to_owned(), content_type, accept, body }
     }
 
-    /// Path and query.
+    /// Returns path and query.
     pub fn target(&self) -> String {
         if self.query.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, self.query) }
     }
@@ -32,7 +32,7 @@ impl Seen {
         self.method == "GET" && self.has("watch=true")
     }
 
-    /// Whether the client asked for a list as a stream of events.
+    /// Reports whether the client requests a list as a stream of events.
     pub fn streams_list(&self) -> bool {
         self.is_watch() && self.has("sendInitialEvents=true")
     }
@@ -41,7 +41,7 @@ impl Seen {
         self.has("dryRun=All")
     }
 
-    /// Whether the client takes no more of objects than their metadata, and nothing else instead.
+    /// Reports whether the client accepts only the metadata of objects.
     pub fn wants_metadata_only(&self) -> bool {
         self.accept.split(',').all(|form| form.contains("as=PartialObjectMetadata"))
     }
@@ -50,8 +50,8 @@ impl Seen {
         self.query.split('&').any(|part| part == parameter)
     }
 
-    /// The verb as the server authorises it, with `apply` for a patch that applies. Dry runs count
-    /// as what they try.
+    /// Returns the verb as the server authorises it, with `apply` for a patch that applies. A dry
+    /// run counts as the change that it tries.
     pub fn verb(&self) -> &'static str {
         let named = self.parts().is_some_and(|parts| parts.name.is_some());
         match self.method.as_str() {
@@ -68,8 +68,8 @@ impl Seen {
         }
     }
 
-    /// The resource with its group and subresource, as in `deployments.apps/scale`; the path of
-    /// what is none.
+    /// Returns the resource with its group and subresource, as in `deployments.apps/scale`; for
+    /// other requests, the path.
     pub fn resource(&self) -> String {
         let Some(parts) = self.parts() else { return self.path.clone() };
         let group = if parts.group.is_empty() { String::new() } else { format!(".{}", parts.group) };
@@ -94,7 +94,7 @@ impl Seen {
     }
 }
 
-/// Subresources of namespaces; whatever else stands behind a namespace's name is a resource in it.
+/// Subresources of namespaces; any other word after a namespace's name is a resource in it.
 const NAMESPACE_PARTS: [&str; 2] = ["status", "finalize"];
 
 struct Parts<'a> {

@@ -1,5 +1,5 @@
-//! Serves one connection of a client: each request is passed on to the server, unless a rule says
-//! otherwise.
+//! Serves one connection of a client: each request is passed on to the server, unless a rule
+//! matches it.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::seen::Seen;
 use super::{State, locked};
 use crate::kube::client::{Cause, connect};
 
-/// A client's connection, with the one to the server that belongs to it.
+/// A client's connection, with its connection to the server.
 struct Connection {
     state: Arc<State>,
     socket: Socket,
@@ -36,7 +36,7 @@ pub(super) async fn serve(stream: TlsStream<TcpStream>, state: Arc<State>) {
     let Ok(handle) = stream.get_ref().0.as_fd().try_clone_to_owned() else { return };
     let connection = Arc::new(Connection { state, socket: Socket::new(handle), upstream: Mutex::new(None) });
     let service = service_fn(move |request| connection.clone().answer(request));
-    // How it ends is what tests are about: nothing to report here.
+    // Tests provoke all ways in which it ends: nothing to report here.
     let _ = http1::Builder::new().header_read_timeout(None).serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -104,10 +104,10 @@ impl Connection {
         }
     }
 
-    /// The server's answer as it comes.
+    /// Passes the server's response on as it arrives.
     async fn pass_on(&self, head: Parts, body: Bytes, seen: Seen) -> Result<Response<Frames>, Cause> {
         let answer = self.exchange(head, body).await?;
-        // A watch that is refused is answered with a whole object, not with lines.
+        // The response to a refused watch is a whole object, not lines.
         let streams = seen.is_watch() && answer.status().is_success();
         Ok(answer.map(|body| {
             if streams {
@@ -145,13 +145,13 @@ impl Connection {
         Ok(answer.map(|body| Frames::Fixed(Some(body))))
     }
 
-    /// The server's whole answer: from here on, what it changed is changed.
+    /// Reads the server's whole response: from here on, its changes are made.
     async fn read_whole(&self, head: Parts, body: Bytes) -> Result<(hyper::http::response::Parts, Bytes), Cause> {
         let (answer, body) = self.exchange(head, body).await?.into_parts();
         Ok((answer, body.collect().await?.to_bytes()))
     }
 
-    /// Sends a request to the server, over the connection of the last one if that still goes there.
+    /// Sends a request to the server, over the last connection if that is still open to it.
     async fn exchange(&self, mut head: Parts, body: Bytes) -> Result<Response<Incoming>, Cause> {
         for name in [CONNECTION, TRANSFER_ENCODING, CONTENT_LENGTH] {
             head.headers.remove(name);
@@ -175,7 +175,7 @@ impl Connection {
 
 const JSON: &str = "application/json";
 
-/// The target of a list's request with another limit.
+/// Returns the target of a list's request with another limit.
 fn limited(seen: &Seen, limit: usize) -> String {
     let kept = seen.query.split('&').filter(|part| !part.is_empty() && !part.starts_with("limit=")).map(str::to_owned);
     let query: Vec<String> = kept.chain([format!("limit={limit}")]).collect();
@@ -207,13 +207,13 @@ fn status_object(code: u16) -> Result<serde_json::Value, Cause> {
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": "the proxy of the testbed was told to answer so",
+        "message": "a fault of the testbed's proxy",
         "reason": reason,
         "code": code,
     }))
 }
 
-/// The event that ends a watch whose resourceVersion is no longer known.
+/// Returns the event that ends a watch whose resourceVersion is no longer known.
 fn expired() -> String {
     let object = status_object(410).expect("it is a status");
     format!("{}\n", json!({"type": "ERROR", "object": object}))
