@@ -1,8 +1,8 @@
 //! Measurements against their bars and against peers, as suites that fill one table.
 //!
-//! A measurement calls the product as its user would, and its peer on the same input right beside
-//! it, so that the ratio holds on any machine. It is built only for benches: the product and its
-//! tests never depend on it.
+//! A measurement calls the product as its user would, and its peer on the same input right after
+//! it, so that the ratio holds on any machine. This crate is built only for benches: the product
+//! and its tests never depend on it.
 
 mod agent;
 pub mod core;
@@ -21,13 +21,13 @@ use crate::table::Table;
 /// A named measurement; it adds one or more rows.
 pub type Measurement = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
 
-/// One of a suite whose size can be asked for: how large it is if nobody does, and the measurement.
+/// A measurement with a size: its name, its default size, and the measurement.
 pub type SizedMeasurement = (&'static str, usize, fn(usize, &mut Table) -> anyhow::Result<()>);
 
 type Taking = Box<dyn Fn(&mut Table) -> anyhow::Result<()>>;
 
-/// Takes the measurements of a suite in order: all of them, or the one that is named; smaller or
-/// larger than its bars are for if a size is asked for.
+/// Runs the measurements of a suite in order: all of them, or only the named one. With a `size`,
+/// they are smaller or larger than the size that their bars are for.
 pub fn measure(suite: &str, only: Option<&str>, size: Option<usize>) -> anyhow::Result<Table> {
     let mut measurements = measurements(suite, size)?;
     let names: Vec<&str> = measurements.iter().map(|(name, _)| *name).collect();

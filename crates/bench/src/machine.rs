@@ -1,9 +1,9 @@
-//! Where and under which load a bench was taken: figures without it cannot be compared.
+//! The machine of a bench and its load: figures without them cannot be compared.
 
 use std::fs;
 use std::thread;
 
-/// One line: processor, cores, and how busy they were over the last minute.
+/// Returns one line: processor, cores, and their load over the last minute.
 pub fn describe() -> String {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let model = read("/proc/cpuinfo", |text| {
@@ -14,7 +14,7 @@ pub fn describe() -> String {
     format!("{model}, {cores} cores, load {load}")
 }
 
-/// Elsewhere than on Linux there is no such file, and the line says so.
+/// Reads a file of Linux; on other systems the line says that it is missing.
 fn read(path: &str, part: impl FnOnce(&str) -> Option<String>) -> String {
     let text = fs::read_to_string(path).ok();
     text.as_deref().and_then(part).unwrap_or_else(|| format!("(no {path})"))

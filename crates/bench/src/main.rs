@@ -1,12 +1,11 @@
 //! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host`, `kube` or
-//! `render`. Whoever works on one thing runs its measurement alone, `cargo run --release -p
-//! setpoint-bench -- core ledger`, and those of `kube` in another size than that of their bars: `…
-//! -- kube rest 100`.
+//! `render`. To run one measurement alone, use `cargo run --release -p setpoint-bench -- core
+//! ledger`; to run one of `kube` in another size than that of its bars, `… -- kube rest 100`.
 //!
 //! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that
 //! nothing was measured.
 
-#![expect(clippy::print_stdout, reason = "the table is what whoever runs a bench wants to see")]
+#![expect(clippy::print_stdout, reason = "the table is the output of a bench")]
 
 use std::process::ExitCode;
 
@@ -32,7 +31,7 @@ fn run(words: &[&str]) -> anyhow::Result<bool> {
             "this is a debug build, whose figures mean nothing; run `cargo xtask bench core`, `host`, `kube` or `render`"
         );
     }
-    // Memory is measured in a process of its own, which this is then.
+    // Memory is measured in a separate process: this one, started by the suite.
     if let ["render", "once", root, target] = words {
         println!("{}", setpoint_bench::render::render_once(root, target)?);
         return Ok(true);

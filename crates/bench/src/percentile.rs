@@ -1,6 +1,7 @@
-//! What so many of a hundred measured figures do not exceed.
+//! Percentiles of measured figures.
 
-/// The smallest figure that so many of a hundred do not exceed; no number if there is none.
+/// Returns the smallest figure that this percentage of figures does not exceed; no number if there
+/// are none.
 pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use setpoint_core::time::Timestamp;
 
-/// How long the work takes when nothing disturbs it: the shortest of several runs, after one that
-/// warms the caches.
+/// Returns the duration of the work without disturbance: the shortest of several runs, after one
+/// that warms the caches.
 #[expect(clippy::disallowed_methods, reason = "the one door of benches to the clock")]
 pub fn shortest_of<T>(runs: u32, mut work: impl FnMut() -> T) -> Duration {
     black_box(work());
@@ -18,7 +18,7 @@ pub fn shortest_of<T>(runs: u32, mut work: impl FnMut() -> T) -> Duration {
     timed.min().expect("there is at least one run")
 }
 
-/// What the work answers and how long it took, done once: for work that changes what it works on.
+/// Returns the result of the work and its duration, from one run: for work that changes its input.
 #[expect(clippy::disallowed_methods, reason = "the one door of benches to the clock")]
 pub fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
@@ -26,7 +26,7 @@ pub fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (answer, start.elapsed())
 }
 
-/// A running measurement of something that is waited for.
+/// A running measurement of a wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(Instant);
 
@@ -41,15 +41,15 @@ impl Stopwatch {
     }
 }
 
-/// The time of day, for what is compared with records.
+/// Returns the time of day, to compare it with records.
 pub fn wall() -> Timestamp {
     Timestamp::from_millis(u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The same, finer than records know it.
+/// Returns the same, with a finer resolution than that of records.
 #[expect(clippy::disallowed_methods, reason = "the one door of benches to the clock")]
 pub fn since_epoch() -> Duration {
-    // A machine that believes to live before 1970 measures nothing sensible anyway.
+    // A machine whose clock is before 1970 measures nothing useful anyway.
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What figures of a row count, and which way is better.
+/// The unit of the figures in a row, and which direction is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// More is better: a rate. The text is its name, such as `MB/s`.
@@ -11,31 +11,31 @@ pub enum Unit {
     Cost(&'static str),
 }
 
-/// What somebody else's code reaches on the same input in the same process.
+/// The result of other software on the same input in the same run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Peer {
-    /// Nobody does the same thing; the bar is a figure of our own.
+    /// No other software does the same; the bar is a figure of our own.
     None,
-    /// There is one, but it could not be measured; that is never a success.
+    /// There is a peer, but it could not be measured; that is never a success.
     Missing {
-        /// Who.
+        /// The name of the peer.
         name: &'static str,
-        /// Why not, and how to get it.
+        /// The reason, and how to install it.
         reason: String,
     },
-    /// It was measured.
+    /// The peer was measured.
     Measured {
-        /// Who.
+        /// The name of the peer.
         name: &'static str,
-        /// In the unit of the row.
+        /// The figure in the unit of the row.
         figure: f64,
     },
 }
 
-/// What a row must reach.
+/// The bar of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bar {
-    /// None: the row is there to be read beside others.
+    /// No bar: the row is there to be read with the others.
     None,
     /// A figure in the unit of the row: at least this rate, at most this cost.
     Figure(f64),
@@ -43,23 +43,23 @@ pub enum Bar {
     TimesPeer(f64),
 }
 
-/// One measured thing.
+/// One measured item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What was measured, on which input.
+    /// The subject of the measurement, and its input.
     pub what: String,
-    /// What the figures count.
+    /// The unit of the figures.
     pub unit: Unit,
-    /// What ours reaches.
+    /// Our figure.
     pub ours: f64,
-    /// What the peer reaches.
+    /// The peer's figure.
     pub peer: Peer,
-    /// What ours must reach.
+    /// The bar for our figure.
     pub bar: Bar,
 }
 
 impl Row {
-    /// How many times as good as the peer ours is.
+    /// Returns how many times as good as the peer we are.
     pub fn ratio(&self) -> Option<f64> {
         let Peer::Measured { figure, .. } = self.peer else {
             return None;
@@ -70,8 +70,8 @@ impl Row {
         })
     }
 
-    /// Whether the bar was reached. A figure that is no number reaches none, and neither does a row
-    /// whose peer is missing.
+    /// Reports whether the bar was met. A figure that is no number meets none, nor does a row whose
+    /// peer is missing.
     pub fn is_met(&self) -> bool {
         if matches!(self.peer, Peer::Missing { .. }) {
             return false;
@@ -115,19 +115,19 @@ impl Row {
     }
 }
 
-/// The rows of a suite, in the order in which they were measured.
+/// The rows of a suite, in the order of measurement.
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Row>,
 }
 
 impl Table {
-    /// Adds what was measured.
+    /// Adds a measured row.
     pub fn add(&mut self, row: Row) {
         self.rows.push(row);
     }
 
-    /// Whether there are rows and each of them reached its bar.
+    /// Reports whether there are rows and each of them met its bar.
     pub fn is_met(&self) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(Row::is_met)
     }

@@ -1,5 +1,6 @@
-//! An agent inside this process: the same code as `setpoint run`, for what no socket tells. How
-//! many apps were rendered, and when nothing more will happen by itself.
+//! An agent inside this process: the same code as `setpoint run`, for facts that the socket does
+//! not report. These are the number of renders, and the moment when nothing more will happen by
+//! itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tokio::time::timeout;
 
 use super::lab::{Lab, app};
 
-/// Longer than anything takes that is waited for here.
+/// Longer than any wait here.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Inside {
@@ -26,7 +27,7 @@ pub(crate) struct Inside {
     pub(crate) client: Client,
 }
 
-/// As many threads as `setpoint run` gives itself.
+/// Uses as many threads as `setpoint run`.
 pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.context("the runtime cannot start its threads")
@@ -47,17 +48,17 @@ impl Inside {
         Ok(Self { running, client: Client::new(socket_in(&lab.data())) })
     }
 
-    /// How many apps were rendered since the start.
+    /// Returns the number of renders since the start.
     pub(crate) fn renders(&self) -> u64 {
         self.running.renders()
     }
 
-    /// A webhook's part: the repository has moved, look now.
+    /// Sends the hint of a webhook: the repository has moved, poll it now.
     pub(crate) async fn hint(&self) -> anyhow::Result<()> {
         Ok(self.running.handle().hint_store(Bootstrap::store()).await?)
     }
 
-    /// Waits until one app is as wanted, looking after every step of the engine.
+    /// Waits until one app fulfils a condition, and checks it after every step of the engine.
     pub(crate) async fn until_app(&mut self, name: &str, is: impl Fn(&AppStatus) -> bool) -> anyhow::Result<()> {
         let app = app(name)?;
         let waiting = async {
@@ -108,7 +109,7 @@ pub(crate) fn is_at_rest(status: &AppStatus) -> bool {
     status.converged && !status.pending
 }
 
-/// Whether an app was accepted at this version.
+/// Reports whether an app was accepted at this version.
 pub(crate) fn is_at(status: &AppStatus, version: &VersionId) -> bool {
     let accepted = status.facts.accepted.as_ref();
     accepted.is_some_and(|accepted| accepted.revision.versions().any(|accepted| accepted == version))

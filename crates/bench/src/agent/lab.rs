@@ -1,5 +1,5 @@
-//! A lab: a repository, the bootstrap document that points to it, and a data folder for an agent.
-//! What is held is the suite's to add, as the target `machine`.
+//! A lab: a repository, the bootstrap document that points to it, and a data directory for an
+//! agent. Each suite adds the target, under the name `machine`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ pub(crate) struct Lab {
     branch: Branch,
 }
 
-/// An app of the default scope.
+/// Returns an app of the default scope.
 pub(crate) fn app(name: &str) -> anyhow::Result<AppId> {
     Ok(AppId::new(Scope::default_scope(), AppName::new(name)?))
 }
 
 impl Lab {
-    /// A repository without a version, and the bootstrap document that points to it.
+    /// Creates a repository without a version, and the bootstrap document that points to it.
     pub(crate) fn new() -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let repository = LocalRepository::init(&folder.path().join("state.git"))?;
@@ -37,7 +37,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The folder in which everything of the lab is.
+    /// Returns the directory of the lab.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -50,19 +50,19 @@ impl Lab {
         self.folder.path().join("bootstrap.yaml")
     }
 
-    /// Where an agent's complaints go.
+    /// Returns the file of the agent's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.path().join("agent.log")
     }
 
-    /// What an agent complained about, to be told with what went wrong.
+    /// Returns the agent's log, for messages about failures.
     pub(crate) fn complaints(&self) -> String {
         let said = fs::read_to_string(self.log()).unwrap_or_else(|error| format!("(no log: {error})"));
         let lines: Vec<&str> = said.lines().collect();
         lines[lines.len().saturating_sub(5)..].join("\n")
     }
 
-    /// Makes a version.
+    /// Commits a version.
     pub(crate) fn commit(&self, changes: &[Change]) -> anyhow::Result<VersionId> {
         let author = Author { name: "Bench".to_owned(), email: "bench@localhost".to_owned(), at: wall() };
         let version = self.repository.commit(&self.branch, changes, &author, "a change\n", Parent::Head);
@@ -74,12 +74,12 @@ pub(crate) fn write(path: &str, text: String) -> anyhow::Result<Change> {
     Ok(Change::Write { path: StorePath::new(path)?, bytes: text.into_bytes() })
 }
 
-/// An app on the target, made from the folder of its name.
+/// Declares an app on the target, with the directory of its name as input.
 pub(crate) fn app_document(name: &str) -> anyhow::Result<Change> {
     app_document_held(name, "auto")
 }
 
-/// The same, held in this mode.
+/// Declares the same app in this mode.
 pub(crate) fn app_document_held(name: &str, mode: &str) -> anyhow::Result<Change> {
     let inputs = format!("[{{ name: main, store: bootstrap, path: apps/{name} }}]");
     let spec = format!(
@@ -88,7 +88,7 @@ pub(crate) fn app_document_held(name: &str, mode: &str) -> anyhow::Result<Change
     control(name, "App", &spec)
 }
 
-/// A control document.
+/// Writes a control document.
 pub(crate) fn control(name: &str, kind: &str, spec: &str) -> anyhow::Result<Change> {
     let text = format!("apiVersion: setpoint.dev/v1\nkind: {kind}\nmetadata: {{ name: {name} }}\nspec: {spec}\n");
     write(&format!("setpoint/{name}.yaml"), text)

@@ -1,5 +1,5 @@
-//! An agent to measure: a lab with a repository and a data folder, the shipped binary run on it as
-//! a process, and the same agent inside this process for what no socket tells.
+//! The measured agent: a lab with a repository and a data directory, the shipped binary as a
+//! process on it, and the same agent inside this process for facts that the socket does not report.
 
 pub(crate) mod inside;
 pub(crate) mod lab;

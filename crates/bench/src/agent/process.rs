@@ -1,5 +1,5 @@
-//! The shipped binary as a process of its own: `setpoint run`, asked over its socket, and `setpoint
-//! apply --once`.
+//! The shipped binary as a separate process: `setpoint run`, with requests over its socket, and
+//! `setpoint apply --once`.
 
 use std::fs::{self, File};
 use std::process::{Child, Stdio};
@@ -15,10 +15,10 @@ use super::lab::Lab;
 use super::program::{output_of, program, shipped};
 use crate::stopwatch::{Stopwatch, since_epoch, time};
 
-/// How the kernel counts a process's time, in ticks a second: the same wherever Linux runs today.
+/// The kernel's unit for a process's time, in ticks a second: the same wherever Linux runs today.
 const TICKS: f64 = 100.0;
 
-/// Comparisons of the clocks, of which the quickest counts.
+/// The comparisons of the clocks, of which the quickest counts.
 const COMPARISONS: usize = 20;
 
 /// A running agent; killed when it is dropped.
@@ -27,13 +27,13 @@ pub(crate) struct Agent {
     pub(crate) client: Client,
 }
 
-/// What a process used of the machine.
+/// The resources that a process used.
 pub(crate) struct Used {
-    /// Time of processors, in user and kernel mode.
+    /// Processor time, in user and kernel mode.
     pub(crate) processor: Duration,
-    /// Bytes of memory that are resident.
+    /// Bytes of resident memory.
     pub(crate) resident: u64,
-    /// The most that ever was.
+    /// The peak of resident memory.
     pub(crate) peak: u64,
 }
 
@@ -46,7 +46,7 @@ impl Agent {
         Ok(Self { child, client: Client::new(socket_in(&lab.data())) })
     }
 
-    /// Waits until something is true, asking every so often.
+    /// Polls at an interval until a condition yields a value.
     pub(crate) async fn until<T>(
         &self,
         what: &str,
@@ -67,7 +67,7 @@ impl Agent {
         }
     }
 
-    /// Waits until this many apps, and no other, have converged.
+    /// Waits until exactly this many apps have converged.
     pub(crate) async fn until_converged(&self, apps: usize, every: Duration, patience: Duration) -> anyhow::Result<()> {
         self.until(&format!("{apps} apps converge"), every, patience, async |client| {
             let overview = client.overview().await.ok()?;
@@ -78,7 +78,7 @@ impl Agent {
         .await
     }
 
-    /// By how many milliseconds the agent's clock is ahead of ours.
+    /// Returns the milliseconds by which the agent's clock is ahead of ours.
     pub(crate) async fn ahead(&self) -> anyhow::Result<f64> {
         let mut best = (f64::MAX, 0.0);
         for _ in 0..COMPARISONS {
@@ -86,7 +86,7 @@ impl Agent {
             let told = self.client.overview().await?.now.as_millis() as f64;
             let answered = since_epoch().as_secs_f64() * 1e3;
             if answered - asked < best.0 {
-                // What it tells is cut to a millisecond: on average half of one was lost.
+                // Its time is cut to a millisecond: half of one is lost on average.
                 best = (answered - asked, told + 0.5 - f64::midpoint(asked, answered));
             }
         }
@@ -100,7 +100,7 @@ impl Agent {
         used(&stat, &status).context("the kernel tells about a process in another form than expected")
     }
 
-    /// SIGTERM, and waits until it has gone.
+    /// Sends SIGTERM, and waits until the process has exited.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
         rustix::process::kill_process(pid, Signal::TERM).context("the agent cannot be stopped")?;
@@ -114,7 +114,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // It may have ended already; either way nothing of it is left.
+        // The process may have ended already; either way nothing of it is left.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -122,7 +122,7 @@ impl Drop for Agent {
 
 /// Reads `stat` and `status` of a process as proc(5) describes them.
 fn used(stat: &str, status: &str) -> Option<Used> {
-    // The second field is a name that may hold anything; what follows it has no parentheses.
+    // The second field is a name that may contain anything; no parentheses follow it.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
     let ticks = ticks.next()?? + ticks.next()??;
@@ -135,8 +135,8 @@ fn used(stat: &str, status: &str) -> Option<Used> {
     Some(Used { processor, resident: bytes("VmRSS:")?, peak: bytes("VmHWM:")? })
 }
 
-/// `setpoint apply --once`, from the start of the process to its end, which must be with this exit
-/// code.
+/// Runs `setpoint apply --once` and returns the duration of the process, which must end with this
+/// exit code.
 pub(crate) fn apply_once(lab: &Lab, expected: i32) -> anyhow::Result<Duration> {
     let mut apply = program(shipped()?);
     apply.args(["apply", "--once", "--config"]).arg(lab.bootstrap()).arg("--data").arg(lab.data());

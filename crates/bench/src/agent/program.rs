@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, anyhow, bail};
 
-/// A program, not yet started.
+/// Builds a command for a program, without starting it.
 #[expect(clippy::disallowed_methods, reason = "the one door of benches to child processes")]
 pub(crate) fn program(name: impl AsRef<Path>) -> Command {
     let mut command = Command::new(name.as_ref());
@@ -15,7 +15,7 @@ pub(crate) fn program(name: impl AsRef<Path>) -> Command {
     command
 }
 
-/// Why a program did not run.
+/// The reason why a program did not run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotRun {
     #[error("it is not installed")]
@@ -24,7 +24,7 @@ pub(crate) enum NotRun {
     Failed(io::Error),
 }
 
-/// Runs a program to its end and keeps what it says.
+/// Runs a program to its end and returns its output.
 pub(crate) fn output_of(mut command: Command) -> Result<Output, NotRun> {
     command.output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => NotRun::Missing,
@@ -32,8 +32,8 @@ pub(crate) fn output_of(mut command: Command) -> Result<Output, NotRun> {
     })
 }
 
-/// The binary as it is shipped: built alone, so that no feature this crate asks for is in it. Built
-/// once in a run.
+/// Builds the shipped binary alone, so that it has none of the features that this crate enables. It
+/// is built once per run.
 pub(crate) fn shipped() -> anyhow::Result<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
@@ -42,8 +42,8 @@ pub(crate) fn shipped() -> anyhow::Result<&'static Path> {
 
 fn build() -> anyhow::Result<PathBuf> {
     let this = std::env::current_exe().context("this program is not to be found")?;
-    let release = this.parent().context("this program lies in a folder")?;
-    let target = release.parent().context("cargo builds into a folder of the profile's name")?;
+    let release = this.parent().context("this program is in a directory")?;
+    let target = release.parent().context("cargo builds into a directory with the profile's name")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut cargo = program(env!("CARGO"));
     cargo.args(["build", "--release", "--locked", "--package", "setpoint", "--target-dir"]).arg(target);

@@ -1,4 +1,4 @@
-//! Deciding: a fleet at rest of growing size, and the one app of it that has something to do.
+//! Decisions: a fleet at rest of growing size, and the one app in it that has something to do.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::fleet::{AtRest, FleetEnvironment, NOW, RESOURCES};
 use crate::stopwatch::shortest_of;
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
-/// Sizes of the fleet. The bar is given for a thousand apps and asked of the others in proportion:
-/// cost grows in a line.
+/// Sizes of the fleet. The bar holds for a thousand apps, and for the others in proportion: the
+/// cost grows linearly.
 const FLEETS: [usize; 4] = [10, 100, 1_000, 10_000];
 const BAR_PER_APP: f64 = 0.1;
 const RUNS: u32 = 5;
@@ -53,7 +53,7 @@ fn at_rest(size: usize, time: Duration) -> Row {
     }
 }
 
-/// The app is taken from the middle of the fleet, changed, measured and put back as it was.
+/// Takes the app in the middle of the fleet, changes it, measures the decision, and restores it.
 fn one_change(fleet: &mut [AtRest], around: &FleetEnvironment) -> anyhow::Result<Row> {
     let (size, middle) = (fleet.len(), fleet.len() / 2);
     let changed = AtRest::new(middle, around)?.with_one_change(around)?;

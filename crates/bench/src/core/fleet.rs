@@ -16,12 +16,12 @@ use setpoint_core::snapshot::{Answers, Budget, Rules, Snapshot, TargetStanding};
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
 
-/// Resources of each app.
+/// The resources of each app.
 pub(super) const RESOURCES: usize = 100;
-/// When everything is looked at and decided.
+/// The time of observation and decision.
 pub(super) const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
-/// What the apps of a fleet share.
+/// The state that the apps of a fleet share.
 #[derive(Debug)]
 pub(super) struct FleetEnvironment {
     target: TargetStanding,
@@ -75,7 +75,7 @@ impl AtRest {
         Ok(at_rest)
     }
 
-    /// The same app after a new version that changes one of its resources was accepted.
+    /// Returns the same app after the acceptance of a version that changes one of its resources.
     pub(super) fn with_one_change(mut self, around: &FleetEnvironment) -> anyhow::Result<Self> {
         self.bundle = bundle(&self.app, around, Some(RESOURCES / 2))?;
         Ok(self)

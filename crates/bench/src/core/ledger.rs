@@ -1,8 +1,8 @@
-//! The ledger on a real disk: filling it to a million records, synced batches, a start and a
-//! verification with all of them.
+//! The ledger on a real disk: a fill with a million records, synced batches, and a start and a
+//! verification with all records.
 //!
-//! Everything is done in a folder of the system's folder for temporary files: point `TMPDIR` at the
-//! disk to be measured.
+//! The files are in the system's directory for temporary files: point `TMPDIR` at the disk to be
+//! measured.
 
 use std::io::{Seek as _, Write as _};
 use std::time::Duration;
@@ -18,15 +18,15 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 
 const RECORDS: u64 = 1_000_000;
 const BATCH: usize = 100;
-/// Batches made at a time: making them is not measured, and all of them would not fit into memory.
+/// The batches built at a time: building them is not measured, and not all of them fit into memory.
 const PREPARED: u64 = 200;
-/// Records of a batch whose sync is what is measured: the steps of one small plan.
+/// The records of a batch in the measurement of syncs: the steps of one small plan.
 const SMALL: usize = 4;
 const SYNCED: u64 = 2_000;
 /// A page of the database.
 const BLOCK: usize = 4_096;
 const CALLERS: u64 = 16;
-/// What the disk must be able to do for the bar of 1,000 batches a second to be asked in full.
+/// The full bar of 1,000 batches a second applies only to a disk that is fast enough; see `synced`.
 const SYNCED_BAR: f64 = 1_000.0;
 const SHARE_OF_RAW: f64 = 0.5;
 
@@ -47,8 +47,8 @@ fn rate(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// One caller, which waits for each batch to be durable: the average over the whole way from an
-/// empty ledger.
+/// Measures one caller, which waits for each batch to be durable: the average from an empty ledger
+/// to a full one.
 fn fill(workload: &Workload, table: &mut Table) -> anyhow::Result<()> {
     let mut opened = workload.open().map_err(failed)?;
     let mut appending = Duration::ZERO;
@@ -69,7 +69,7 @@ fn fill(workload: &Workload, table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From nothing to the first lease: logs checked, facts loaded.
+/// Measures a start up to the first lease: check of the logs, load of the facts.
 fn start(workload: &Workload, table: &mut Table) -> anyhow::Result<()> {
     let (opened, taken) = time(|| workload.open());
     workload.close(opened.map_err(failed)?).map_err(failed)?;
@@ -101,9 +101,9 @@ fn verify_all(workload: &Workload, table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Batches whose cost is the sync: one caller that waits for each, and many that share syncs. No
-/// ledger is faster than its disk, so the bar is 1,000 a second or half of what the disk does
-/// without one, whichever is less.
+/// Measures batches whose cost is the sync: one caller that waits for each, and many that share
+/// syncs. No ledger is faster than its disk, so the bar is 1,000 a second, or half of the raw
+/// disk's rate if that is less.
 fn synced(table: &mut Table) -> anyhow::Result<()> {
     let folder: TempDir = tempfile::tempdir()?;
     let workload = Workload::new(folder.path()).map_err(failed)?;
@@ -129,8 +129,8 @@ fn synced(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the disk itself does in a second: a block written over a file that has its size already, as
-/// the write-ahead log has most of the time, and synced.
+/// Measures the syncs per second of the disk itself: a block is written over a file that already
+/// has its size, as the write-ahead log mostly has, and synced.
 fn raw_syncs(folder: &TempDir) -> anyhow::Result<f64> {
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&vec![0; BLOCK * SYNCED as usize])?;

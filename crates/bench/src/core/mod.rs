@@ -1,4 +1,4 @@
-//! The suite `core`: what the crates without I/O and the ledger must reach.
+//! The suite `core`: the bars of the crates without I/O and of the ledger.
 
 mod decide;
 mod fleet;
@@ -8,7 +8,7 @@ mod yaml;
 
 use crate::Measurement;
 
-/// Every measurement of the suite, in the order of the table.
+/// All measurements of the suite, in the order of the table.
 pub const MEASUREMENTS: &[Measurement] = &[
     ("decide", decide::decide_all),
     ("ledger", ledger::append_open_verify),

@@ -13,8 +13,8 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 const SEEDS: u64 = 2_000;
 const THREADS: usize = 2;
 
-/// The bar is that of worlds whose targets are plain. Those of clusters carry the shipped target
-/// and an API server, and have none.
+/// The bar is for worlds with plain targets. Worlds with clusters run the shipped target and an API
+/// server, and have no bar.
 pub(super) fn run_seeds(table: &mut Table) -> anyhow::Result<()> {
     for (ground, bar) in [(Ground::Plain, Bar::Figure(200.0)), (Ground::Clusters, Bar::None)] {
         let (violations, time) = time(|| violations(ground, SEEDS));
@@ -30,7 +30,7 @@ pub(super) fn run_seeds(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each thread takes the next seed that nobody has taken.
+/// Runs seeds on two threads, of which each takes the next free seed.
 fn violations(ground: Ground, seeds: u64) -> u64 {
     let (next, violations) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {

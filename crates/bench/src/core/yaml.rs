@@ -1,4 +1,4 @@
-//! Parsing YAML: a stream of Deployments into our tree with spans, against serde_norway's plain
+//! YAML parsing: a stream of Deployments into our tree with spans, against serde_norway's plain
 //! values.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 const DEPLOYMENTS: usize = 1_000;
 const RUNS: u32 = 15;
 
-/// Ours knows more (spans, styles, limits) and still must not be slower.
+/// Our parser records more (spans, styles, limits) and still must not be slower.
 pub(super) fn parse(table: &mut Table) -> anyhow::Result<()> {
     let text = deployments(DEPLOYMENTS);
     ensure!(ours(&text)? == DEPLOYMENTS, "ours did not read every document");
@@ -29,13 +29,14 @@ pub(super) fn parse(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many documents ours reads; the trees are built and dropped within the time.
+/// Returns the number of documents that our parser reads; the trees are built and dropped within
+/// the time.
 fn ours(text: &str) -> anyhow::Result<usize> {
     let documents = setpoint_yaml::parse(Source::new("deployments.yaml", text));
     Ok(documents.context("ours refuses the input")?.len())
 }
 
-/// How many documents the peer reads; likewise.
+/// Returns the number of documents that the peer reads, in the same way.
 fn peers(text: &str) -> anyhow::Result<usize> {
     let documents: Vec<serde_norway::Value> = serde_norway::Deserializer::from_str(text)
         .map(serde_norway::Value::deserialize)
@@ -44,7 +45,7 @@ fn peers(text: &str) -> anyhow::Result<usize> {
     Ok(documents.len())
 }
 
-/// A stream as teams write it: block style, a few quoted and flow parts, a comment.
+/// Returns a stream as teams write it: block style, a few quoted and flow parts, a comment.
 fn deployments(count: usize) -> String {
     let mut text = String::new();
     for number in 0..count {

@@ -1,10 +1,10 @@
-//! Drift: somebody else overwrites a file, and `setpoint run` sees it, records it, puts it right
-//! and records that. One file after the other, each of them once.
+//! Drift: another process overwrites a file, and `setpoint run` detects it, records it, heals it
+//! and records that. One file after the other, each once.
 //!
-//! The edit counts from before its write begins. Seen is when the agent's record says so, on its
-//! own clock, which is compared with ours first; a record tells milliseconds. Healed and recorded
-//! is when the file holds what is declared *and* the agent's socket tells of the heal, on our
-//! clock: what asking takes is in it.
+//! The time of the edit is just before its write begins. The time of detection is that of the
+//! agent's record, on its own clock, which is first compared with ours; records have milliseconds.
+//! The time of healing is when the file holds its declared content *and* the agent's socket reports
+//! the heal, on our clock: it includes the time for the request.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -29,7 +29,7 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 const FILES: usize = 1_000;
 const SEEN_BAR: f64 = 50.0;
 const HEALED_BAR: f64 = 250.0;
-/// How often a file and the socket are looked at.
+/// The interval at which a file and the socket are polled.
 const GLANCE: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -41,7 +41,7 @@ pub(super) fn edit_and_heal(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Milliseconds from each edit.
+/// Milliseconds since each edit.
 #[derive(Default)]
 struct Reported {
     seen: Vec<f64>,
@@ -65,14 +65,14 @@ async fn heal_all(lab: &Lab) -> anyhow::Result<Reported> {
     Ok(told)
 }
 
-/// Writes over a file in place, in one call: never empty, never a half.
+/// Overwrites a file in place, in one call: it is never empty or half written.
 fn overwrite(place: &Path, text: &str) -> anyhow::Result<()> {
     let mut file =
         OpenOptions::new().write(true).open(place).with_context(|| format!("opening {}", place.display()))?;
     file.write_all(text.as_bytes()).with_context(|| format!("writing {}", place.display()))
 }
 
-/// Waits until the file is as declared and the agent tells of having put it right.
+/// Waits until the file is as declared and the agent reports that it has healed it.
 async fn healed(client: &Client, place: &Path, number: usize, begun: Stopwatch) -> anyhow::Result<DriftRecord> {
     let (mut glances, declared) = (interval(GLANCE), Workload::content(number));
     let question = DriftQuestion { app: Some(app(FIRST_APP)?), limit: 1 };
@@ -81,7 +81,7 @@ async fn healed(client: &Client, place: &Path, number: usize, begun: Stopwatch) 
         glances.tick().await;
         if fs::read_to_string(place).is_ok_and(|text| text == declared) {
             let mut records = client.drift(&question).await?;
-            ensure!(records.len() <= 1, "{} drifts were told where one was asked for", records.len());
+            ensure!(records.len() <= 1, "{} drifts were reported where one was requested", records.len());
             let record = records.pop().filter(|record| record.key.to_string().ends_with(&path));
             if let Some(record) = record.filter(|record| record.healed.is_some()) {
                 return Ok(record);

@@ -1,8 +1,8 @@
-//! First convergence: from a bare folder and an empty ledger to every file in place and recorded,
-//! durably. Nothing is left out of it: the process starts, clones, renders, records its intents,
-//! writes, syncs and records what it did.
+//! First convergence: from an empty directory and an empty ledger to every file in place and
+//! recorded, durably. The time includes everything: the process starts, clones, renders, records
+//! its intents, writes, syncs and records its results.
 //!
-//! No sync is left out. Their order, and what is left after a kill at any call, is tested in
+//! All syncs are included. Their order, and the files left after a kill at any call, are tested in
 //! crates/target-host/tests (`batches`, `crashes`); here they only cost their time.
 
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::agent::lab::Lab;
 use crate::agent::process::apply_once;
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
-/// Larger numbers of files, of which the bar is asked in proportion: cost grows in a line.
+/// Larger numbers of files, with a bar in proportion: the cost grows linearly.
 const LARGER: [usize; 2] = [10_000, 100_000];
 const TIMES_PUPPET: f64 = 20.0;
-/// Runs of the smallest, of which the shortest counts.
+/// The runs of the smallest number, of which the shortest counts.
 const RUNS: u32 = 3;
 
 pub(super) fn converge(table: &mut Table) -> anyhow::Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn converge(table: &mut Table) -> anyhow::Result<()> {
             Peer::Measured { figure, .. } => {
                 Bar::Figure((figure / TIMES_PUPPET * files as f64 / PUPPET_FILES as f64).round())
             }
-            // Without the peer the row above says so, and the suite fails by it.
+            // Without the peer, the row above reports it as missing, and that fails the suite.
             Peer::None | Peer::Missing { .. } => Bar::None,
         };
         table.add(row(files, shortest(files, 1, &mut labs)?, Peer::None, bar));
@@ -42,8 +42,9 @@ pub(super) fn converge(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The labs are handed on and not removed in between: ext4 makes no file in the place of one that
-/// was removed a minute ago, and looks for another for longer than making it takes.
+/// The labs are passed on and not removed in between: ext4 does not reuse the place of a file that
+/// was removed within the last minute, and the search for another place takes longer than the
+/// creation.
 fn shortest(files: usize, runs: u32, labs: &mut Vec<Lab>) -> anyhow::Result<Duration> {
     let workload = Workload { files };
     let mut shortest = Duration::MAX;

@@ -1,5 +1,5 @@
-//! A fleet: 1,000 apps of 10 files in one repository. How long they take to converge, what they
-//! cost at rest, and what a commit costs that touches one of them.
+//! A fleet: 1,000 apps of 10 files in one repository. Measures the time to converge, the cost at
+//! rest, and the cost of a commit that changes one of them.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 
 const APPS: usize = 1_000;
 const FILES: usize = 10;
-/// The app of the middle is the one that is touched.
+/// The app that is changed: the one in the middle.
 const TOUCHED: usize = APPS / 2;
-/// How often stores are polled in the lab, in milliseconds.
+/// The poll interval of stores in the lab, in milliseconds.
 const POLL: f64 = 1_000.0;
-/// From the commit, beyond the wait for the poll, in milliseconds.
+/// The time from the commit, beyond the wait for the poll, in milliseconds.
 const COMMIT_BAR: f64 = 1_000.0;
 const REST: Duration = Duration::from_secs(60);
 /// Percent of one core.
@@ -41,7 +41,7 @@ fn name(number: usize) -> String {
     format!("app-{number:04}")
 }
 
-/// The files of an app.
+/// Returns the files of an app.
 fn files(number: usize) -> std::ops::Range<usize> {
     number * FILES..(number + 1) * FILES
 }
@@ -59,16 +59,16 @@ fn fleet() -> anyhow::Result<Lab> {
     Ok(lab)
 }
 
-/// Moves the store by one version that touches one app.
+/// Commits a version that changes one app.
 fn touch(lab: &Lab, text: &str) -> anyhow::Result<setpoint_core::name::VersionId> {
     let mut documents: Vec<String> = vec![document(files(TOUCHED).start, text)];
     documents.push(declared(files(TOUCHED).skip(1)));
     lab.commit(&[write(&format!("apps/{}/files.yaml", name(TOUCHED)), documents.join("---\n"))?])
 }
 
-/// `setpoint run`: everything converges, one app is moved, and then nothing happens.
+/// Runs `setpoint run`: everything converges, one app is changed, and then nothing happens.
 async fn as_a_process(lab: &Lab, table: &mut Table) -> anyhow::Result<()> {
-    // Building it is no part of its start.
+    // The build is not part of the start.
     shipped()?;
     let begun = Stopwatch::start();
     let agent = Agent::start(lab)?;
@@ -105,8 +105,8 @@ async fn at_rest(agent: &Agent, table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same fleet in this process, where renders are counted and the store is hinted at, so that no
-/// poll is waited for.
+/// Runs the same fleet in this process, to count renders and to hint at the store, so that no wait
+/// for a poll is included.
 async fn counting_renders(lab: &Lab, table: &mut Table) -> anyhow::Result<()> {
     let begun = Stopwatch::start();
     let mut agent = Inside::start(lab).await?;

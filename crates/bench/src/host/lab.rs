@@ -1,5 +1,4 @@
-//! The lab of this suite: a folder of this machine that is held at what files a repository
-//! declares.
+//! The lab of this suite: a directory of this machine that is held at the files of a repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +11,11 @@ use crate::agent::lab::{Lab, app_document, control, write};
 /// The app that declares the first files of a lab, and all of them if they are not too many for
 /// one.
 pub(super) const FIRST_APP: &str = "files-0";
-/// Files that one app declares at the most; the engine takes no more than 20,000.
+/// The most files of one app; the engine takes no more than 20,000.
 const PER_APP: usize = 10_000;
 
 impl Lab {
-    /// A lab whose target is an empty folder of this machine.
+    /// Creates a lab whose target is an empty directory of this machine.
     pub(crate) fn of_files() -> anyhow::Result<Self> {
         let lab = Self::new()?;
         fs::create_dir(lab.managed())?;
@@ -25,7 +24,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// A lab whose apps, as few as possible, declare the files; their folders are there.
+    /// Creates a lab whose apps, as few as possible, declare the files; their directories exist.
     pub(super) fn with_files(workload: Workload) -> anyhow::Result<Self> {
         let lab = Self::of_files()?;
         workload.make_folders(&lab.managed())?;
@@ -42,14 +41,14 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The folder that is held.
+    /// Returns the managed directory.
     pub(super) fn managed(&self) -> PathBuf {
         self.folder().join("managed")
     }
 }
 
-/// Whether every file of the workload holds what is declared. Errors are told, never taken for a
-/// difference.
+/// Reports whether every file of the workload holds its declared content. Errors are returned,
+/// never taken for a difference.
 pub(super) fn is_in_place(root: &Path, workload: Workload) -> anyhow::Result<bool> {
     for number in 0..workload.files {
         let place = Workload::place(root, number);

@@ -1,8 +1,8 @@
 //! The suite `host`: files of this machine, held by the shipped binary, against Puppet and Ansible
 //! on the same files.
 //!
-//! Everything is done in a folder of the system's folder for temporary files: point `TMPDIR` at the
-//! disk to be measured.
+//! The files are in the system's directory for temporary files: point `TMPDIR` at the disk to be
+//! measured.
 
 mod drift;
 mod first;
@@ -14,8 +14,8 @@ mod workload;
 
 use crate::Measurement;
 
-/// Every measurement of the suite, in the order of the table. What makes files comes before what
-/// leaves many removed ones behind, among which ext4 finds new places slowly.
+/// All measurements of the suite, in the order of the table. Those that create files come before
+/// those that remove many, because after removals ext4 finds new places slowly.
 pub const MEASUREMENTS: &[Measurement] = &[
     ("drift", drift::edit_and_heal),
     ("first", first::converge),

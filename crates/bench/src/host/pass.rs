@@ -1,9 +1,9 @@
-//! One pass over files that are all as declared: every one of them opened and its bytes compared,
-//! or only its stat.
+//! One pass over files that are all as declared: every file is opened and its bytes compared, or
+//! only its stat.
 //!
-//! By itself, as the agent calls it (`HostTarget::observe`), for growing numbers of files; and in a
-//! running agent, from the order to look until nothing more is to be done, which has the engine's
-//! decision and a record of the order in it.
+//! A pass is measured by itself, as the agent calls it (`HostTarget::observe`), for growing numbers
+//! of files; and in a running agent, from the order to check an app until nothing more is to be
+//! done, which includes the engine's decision and a record of the order.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,18 +29,18 @@ use crate::agent::process::apply_once;
 use crate::stopwatch::{Stopwatch, shortest_of, wall};
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
-/// Numbers of files. The bar is given for the first and asked of the others in proportion: cost
-/// grows in a line.
+/// Numbers of files. The bar holds for the first, and for the others in proportion: the cost grows
+/// linearly.
 const SIZES: [usize; 3] = [PUPPET_FILES, 10_000, 100_000];
 const BAR_PER_FILE: f64 = 0.02;
 const TIMES_PUPPET: f64 = 200.0;
 const RUNS: u32 = 5;
-/// Passes in a running agent; the one in the middle counts.
+/// The passes in a running agent; the median counts.
 const PASSES: usize = 21;
 const COLD_RUNS: usize = 3;
-/// `setpoint apply --once` ends like this where nothing had to be changed…
+/// The exit code of `setpoint apply --once` if nothing had to be changed.
 const NOTHING_CHANGED: i32 = 0;
-/// …and like this where something was, and all is well.
+/// The exit code if something was changed and everything is as declared.
 pub(super) const CHANGED: i32 = 2;
 
 pub(super) fn look_at_all(table: &mut Table) -> anyhow::Result<()> {
@@ -62,7 +62,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// A pass in a running agent, and one by a process that begins with it.
+/// Measures a pass in a running agent, and one by a process that starts for it.
 fn in_an_agent(table: &mut Table) -> anyhow::Result<()> {
     let lab = Lab::with_files(Workload { files: PUPPET_FILES })?;
     apply_once(&lab, CHANGED)?;
@@ -138,7 +138,7 @@ fn shortest_look(runtime: &Runtime, root: &Path, workload: Workload, trust_stat:
     Ok(shortest_of(RUNS, look))
 }
 
-/// What an agent that holds the files looks for.
+/// Returns what an agent observes to hold the files.
 fn wanted(workload: Workload) -> anyhow::Result<Wanted> {
     (0..workload.files)
         .map(|number| {

@@ -1,5 +1,5 @@
-//! The peers: Puppet and Ansible, as Debian packages them, on the same files. Each is run once in a
-//! suite, whoever asks.
+//! The peers: Puppet and Ansible, as packaged by Debian, on the same files. Each runs once per
+//! suite, however many measurements use it.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,35 +14,35 @@ use crate::agent::program::{NotRun, output_of, program};
 use crate::stopwatch::time;
 use crate::table::Peer;
 
-/// Files that Puppet is given.
+/// The number of files for Puppet.
 pub(super) const PUPPET_FILES: usize = 1_000;
-/// Files that Ansible is given: it takes a third of a second for each.
+/// The number of files for Ansible: it takes a third of a second for each.
 const ANSIBLE_FILES: usize = 100;
-/// Runs with nothing to do, of which the shortest counts: the first of them may read what the
+/// The runs with nothing to do, of which the shortest counts: the first may read from disk what the
 /// others find in memory.
 const QUIET_RUNS: u32 = 2;
 
-/// How long a peer takes.
+/// The times of a peer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measured {
     pub(super) first: Duration,
     pub(super) quiet: Duration,
-    /// The part of `quiet` that is no start of a process and no look at the machine, where the peer
-    /// tells.
+    /// The part of `quiet` without the start of a process and the collection of facts, if the peer
+    /// reports it.
     alone: Option<Duration>,
 }
 
-/// A peer that was measured, or why it could not be.
+/// The times of a peer, or the reason why they are missing.
 type Figures = OnceLock<Result<Measured, String>>;
 
-/// Puppet on 1,000 files, in milliseconds: `puppet apply`, process and all.
+/// Measures Puppet on 1,000 files, in milliseconds: `puppet apply`, with the start of its process.
 pub(super) fn puppet(of: fn(&Measured) -> Duration) -> Peer {
     as_peer("Puppet", measured_puppet(), |taken| of(taken).as_secs_f64() * 1e3)
 }
 
-/// The same as Puppet tells it: with nothing to do, applying its catalog alone.
+/// Returns Puppet's own report: the application of its catalog alone, with nothing to do.
 pub(super) fn puppet_catalog() -> Peer {
-    // Where it does not tell, that is no number, which reaches nothing.
+    // Without a report there is no number, and that meets no bar.
     as_peer("Puppet, its catalog alone", measured_puppet(), |taken| {
         taken.alone.map_or(f64::NAN, |alone| alone.as_secs_f64() * 1e3)
     })
@@ -54,7 +54,7 @@ fn measured_puppet() -> &'static Result<Measured, String> {
     FIGURES.get_or_init(|| measure(missing, run_puppet))
 }
 
-/// Ansible on 100 files, scaled to as many as Puppet is given, in milliseconds.
+/// Measures Ansible on 100 files, scaled to the number of files for Puppet, in milliseconds.
 pub(super) fn ansible(of: fn(&Measured) -> Duration) -> Peer {
     static FIGURES: Figures = OnceLock::new();
     let missing = "install it with `apt-get install --no-install-recommends ansible-core`";
@@ -84,7 +84,7 @@ fn run_puppet() -> anyhow::Result<Measured> {
         puppet.arg("--vardir").arg(folder.join("var")).arg("--rundir").arg(folder.join("run")).arg(manifest);
         puppet
     };
-    // It says by its exit code whether there was something to do.
+    // Its exit code reports whether there was something to do.
     let changed = |code: Option<i32>, _: &str| match code {
         Some(0) => Some(false),
         Some(2) => Some(true),
@@ -101,7 +101,7 @@ fn run_ansible() -> anyhow::Result<Measured> {
         ansible.env("LC_ALL", "C.UTF-8");
         ansible
     };
-    // It says in its last lines what it did.
+    // Its last lines report the number of changes.
     let changed = |code: Option<i32>, said: &str| match code {
         Some(0) => Some(!said.contains("changed=0 ")),
         _ => None,
@@ -109,7 +109,7 @@ fn run_ansible() -> anyhow::Result<Measured> {
     run(Workload { files: ANSIBLE_FILES }, "files.yml", Workload::playbook, &play, &changed)
 }
 
-/// Runs a peer on a bare folder, and again where nothing is left to do.
+/// Runs a peer on an empty directory, and again with nothing left to do.
 fn run(
     workload: Workload,
     name: &str,
@@ -144,7 +144,7 @@ fn run(
     Ok(Measured { first, quiet, alone })
 }
 
-/// Puppet's own word: `Applied catalog in 2.34 seconds`.
+/// Reads Puppet's report: `Applied catalog in 2.34 seconds`.
 fn catalog_time(said: &str) -> Option<Duration> {
     let (_, rest) = said.split_once("Applied catalog in ")?;
     let seconds: f64 = rest.split(' ').next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! The files that are held: the same paths, contents and modes for us and for each peer.
+//! The managed files: the same paths, contents and modes for us and for each peer.
 
 use std::fs;
 use std::ops::Range;
@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Bytes of a file, about: a usual configuration file.
+/// The approximate size of a file in bytes: a usual configuration file.
 const CONTENT: usize = 1024;
-/// Files of one folder. Folders are there before anybody begins: what is measured is files.
+/// The files per directory. Directories exist before a measurement starts: only files are measured.
 const PER_FOLDER: usize = 100;
-/// Files declared in one document of the repository.
+/// The files per document of the repository.
 const PER_DOCUMENT: usize = 100;
 
-/// This many files, numbered.
+/// A number of files, numbered from 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Workload {
     pub(super) files: usize,
 }
 
 impl Workload {
-    /// Where a file is, seen from the root.
+    /// Returns the path of a file, relative to the root.
     pub(super) fn path(number: usize) -> String {
         format!("/d{:04}/file-{number:06}", number / PER_FOLDER)
     }
 
-    /// The same on this machine.
+    /// Returns the path of a file on this machine.
     pub(super) fn place(root: &Path, number: usize) -> PathBuf {
         root.join(&Self::path(number)[1..])
     }
@@ -34,8 +34,8 @@ impl Workload {
         format!("number = {number}\nfiller = {}\n", "x".repeat(CONTENT))
     }
 
-    /// What somebody else writes over it: as long, so that one write does it and nobody sees a
-    /// half.
+    /// Returns the content that another process writes: of the same length, so that one write
+    /// suffices and no reader gets half of it.
     pub(super) fn edited(number: usize) -> String {
         Self::content(number).replace('x', "y")
     }
@@ -43,13 +43,13 @@ impl Workload {
     pub(super) fn make_folders(self, root: &Path) -> anyhow::Result<()> {
         for number in (0..self.files).step_by(PER_FOLDER) {
             let place = Self::place(root, number);
-            let folder = place.parent().context("a file lies in a folder")?;
+            let folder = place.parent().context("a file is in a directory")?;
             fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         }
         Ok(())
     }
 
-    /// Makes the files themselves, as they are declared.
+    /// Creates the files themselves, as they are declared.
     pub(super) fn make_files(self, root: &Path) -> anyhow::Result<()> {
         self.make_folders(root)?;
         for number in 0..self.files {
@@ -59,7 +59,7 @@ impl Workload {
         Ok(())
     }
 
-    /// All files as a manifest of Puppet.
+    /// Returns all files as a manifest of Puppet.
     pub(super) fn manifest(self, root: &Path) -> String {
         let file = |number| {
             let (place, content) = (Self::place(root, number), Self::content(number));
@@ -68,7 +68,7 @@ impl Workload {
         (0..self.files).map(file).collect()
     }
 
-    /// The same as a playbook of Ansible, one task for each file.
+    /// Returns the same as a playbook of Ansible, with one task per file.
     pub(super) fn playbook(self, root: &Path) -> String {
         let task = |number| {
             let (place, content) = (Self::place(root, number), Self::content(number));
@@ -79,7 +79,8 @@ impl Workload {
     }
 }
 
-/// The documents that declare these files: names below the folder of their app, and texts.
+/// Returns the documents that declare these files: names below the directory of their app, and
+/// texts.
 pub(super) fn documents(files: Range<usize>) -> Vec<(String, String)> {
     let chunk = |(number, first): (usize, usize)| {
         let text = declared(first..files.end.min(first + PER_DOCUMENT));
@@ -88,7 +89,7 @@ pub(super) fn documents(files: Range<usize>) -> Vec<(String, String)> {
     files.clone().step_by(PER_DOCUMENT).enumerate().map(chunk).collect()
 }
 
-/// One text that declares these files.
+/// Returns one text that declares these files.
 pub(super) fn declared(numbers: impl Iterator<Item = usize>) -> String {
     let documents: Vec<String> = numbers.map(|number| document(number, &Workload::content(number))).collect();
     documents.join("---\n")

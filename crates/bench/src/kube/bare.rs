@@ -1,6 +1,6 @@
-//! The bare client: the same wire as the agent's and the same rule for how much is asked at once,
-//! with nothing else around them. No repository, no decision, no record, and answers are read but
-//! not understood.
+//! The bare client: the same transport as the agent's and the same limit for concurrent requests,
+//! with nothing else around them. No repository, no decision, no record; responses are read but not
+//! parsed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::stopwatch::{Stopwatch, wall};
 const JSON: &str = "application/json";
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
-/// As many as may ever be in flight; fewer mostly are, as the flow has it.
+/// The most requests that may ever be in flight; mostly the flow control permits fewer.
 const MOST: usize = 128;
 
 pub(super) struct Bare {
@@ -32,7 +32,7 @@ impl Bare {
         Ok(Self { wire: HttpWire::new(connection)? })
     }
 
-    /// Sends all of them, in parallel as the server takes them; gives how long that took.
+    /// Sends all requests, in parallel as far as the server permits; returns the duration.
     pub(super) async fn send_all(&self, requests: Vec<Request>) -> anyhow::Result<Duration> {
         let (flow, begun) = (Flow::default(), Stopwatch::start());
         let sending = stream::iter(requests).map(|request| self.in_turn(&flow, request)).buffer_unordered(MOST);
@@ -49,8 +49,7 @@ impl Bare {
         Ok(())
     }
 
-    /// One request and the whole of its answer. That a thing to be read is not there is an answer
-    /// too.
+    /// Sends one request and reads the whole response. A missing object is a response, too.
     pub(super) async fn send(&self, request: Request) -> anyhow::Result<Vec<u8>> {
         let (method, path) = (request.method, request.path.clone());
         let mut response = self.wire.send(request).await?;
@@ -65,7 +64,7 @@ impl Bare {
         Ok(bytes)
     }
 
-    /// What an object holds now.
+    /// Returns the content of an object now.
     pub(super) async fn read(&self, path: String) -> anyhow::Result<Value> {
         let bytes = self.send(get(path)).await?;
         serde_json::from_slice(&bytes).context("the server answers with JSON")
@@ -85,7 +84,7 @@ pub(super) fn delete(path: String) -> Request {
     request(Method::Delete, path, None)
 }
 
-/// An apply as the agent sends it, with marks of the same size.
+/// Builds an apply as the agent sends it, with marks of the same size.
 pub(super) fn apply(object: &Object, namespace: &str) -> anyhow::Result<Request> {
     let mut body = object.body.clone();
     let metadata = body["metadata"].as_object_mut().ok_or_else(|| anyhow!("an object has metadata"))?;
@@ -95,7 +94,7 @@ pub(super) fn apply(object: &Object, namespace: &str) -> anyhow::Result<Request>
     Ok(request(Method::Patch, path, Some((APPLY, &body))))
 }
 
-/// A change by another manager, as `kubectl patch` makes it.
+/// Builds a change by another manager, as `kubectl patch` does.
 pub(super) fn merge(path: &str, manager: &str, change: &Value) -> anyhow::Result<Request> {
     ensure!(!path.contains('?'), "the path names an object and nothing else");
     Ok(request(Method::Patch, format!("{path}?fieldManager={manager}"), Some((MERGE, change))))

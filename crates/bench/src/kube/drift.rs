@@ -1,14 +1,14 @@
-//! Drift: another manager edits an object, or deletes it, and `setpoint run` sees it, records it
-//! with who did it, puts it right and records that. One object after the other, each of them once.
+//! Drift: another manager edits an object, or deletes it, and `setpoint run` detects it, records it
+//! with its author, heals it and records that. One object after the other, each once.
 //!
-//! The edit counts from when the server has answered it. Seen and healed are the times in the
-//! agent's records, on its own clock, which is compared with ours first; a record tells
+//! The time of the edit is that of the server's response. The times of detection and healing are
+//! those of the agent's records, on its own clock, which is first compared with ours; records have
 //! milliseconds.
 //!
-//! A second pass is of Deployments with the cluster's own controllers running, which write them
-//! right after each edit: a heal that was decided before that is refused, and decided again. A
-//! third pass is on a server with an audit log, a fourth on one that posts its audit events to the
-//! agent. Who did it is recorded later there, and nothing waits for it: it is asked for when all
+//! The second pass edits Deployments while the cluster's own controllers run, which write them
+//! right after each edit: a heal that was decided before that is refused, and decided again. The
+//! third pass uses a server with an audit log, the fourth one that posts its audit events to the
+//! agent. There the author is recorded later, and nothing waits for it: it is requested when all
 //! objects are healed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,26 +37,26 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 const PER_APP: usize = 10;
 const BYTES: usize = 200;
 const HEALED_BAR: f64 = 1_000.0;
-/// With controllers that write the same objects.
+/// The bar with controllers that write the same objects.
 const CONTENDED_BAR: f64 = 100.0;
-/// Controllers send 20 requests a second, and all Deployments have to be available first: so many
-/// fewer are edited.
+/// Controllers send 20 requests a second, and all Deployments have to be available first, so this
+/// many times fewer are edited.
 const FEWER_DEPLOYMENTS: usize = 5;
 const GLANCE: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long who did it may take to be told: audit events are waited for for two minutes.
+/// The longest wait for the author of a drift: the agent waits two minutes for audit events.
 const ATTRIBUTED: Duration = Duration::from_secs(150);
-/// What an edit changes, of one kind or the other.
+/// The field that an edit changes, for each kind.
 const EDITED: [&str; 2] = ["/data", "/spec/template/spec/containers/0/image"];
-/// Who edits, as a user and as a manager.
+/// The author of the edits, as a user and as a manager.
 const PAINTER: &str = "painter";
-/// What the agent says of a likely writer who uses its manager's name.
+/// The agent's text for a likely writer who uses the manager's name of Setpoint.
 const NOT_US: &str = "by our name but not by us";
 
-/// A server that tells who did what, and the `audit` of a Target that hears it.
+/// A server with audit events, and the `audit` of a Target that receives them.
 type Audited = fn() -> (Server, String);
 
-/// How a server can tell who did what.
+/// The ways in which a server can send audit events.
 const AUDITED: [(&str, Audited); 2] =
     [("with an audit log", Server::with_audit_log), ("with an audit webhook", Server::with_audit_webhook)];
 
@@ -82,7 +82,7 @@ pub(super) fn edit_and_heal(objects: usize, table: &mut Table) -> anyhow::Result
     Ok(())
 }
 
-/// What is held, by number.
+/// The managed object with a number.
 type Held = fn(usize) -> Object;
 
 fn lab(server: &Server, audit: Option<&str>, objects: usize, held: Held) -> anyhow::Result<Lab> {
@@ -153,8 +153,8 @@ async fn heal_all(server: &Server, lab: &Lab, objects: usize, table: &mut Table)
     healing.agent.stop()
 }
 
-/// Where the server tells who did what everybody is proven: the user who has sent the request,
-/// whatever name was in it.
+/// With audit events, every author is proven: the user who sent the request, whatever manager's
+/// name was in it.
 async fn prove_all(server: &Server, lab: &Lab, objects: usize, how: &str, table: &mut Table) -> anyhow::Result<()> {
     let healing = Healing::start(server, lab, objects, config_map_of).await?;
     let edited = healing.all(0..objects, |number| edit(PAINTER, number)).await?;
@@ -171,11 +171,11 @@ struct Healing {
     agent: Agent,
     bare: Bare,
     held: Held,
-    /// By how many milliseconds the agent's clock is ahead of ours.
+    /// The milliseconds by which the agent's clock is ahead of ours.
     ahead: f64,
 }
 
-/// Milliseconds from each change, and who it is told of.
+/// The milliseconds since each change, and the recorded author.
 #[derive(Default)]
 struct Healed {
     seen: Vec<f64>,
@@ -209,7 +209,7 @@ impl Healing {
             let path = declared.path("held");
             let live = self.bare.read(path.clone()).await?;
             let is_healed = |field| live.pointer(field) == declared.body.pointer(field);
-            ensure!(EDITED.into_iter().all(is_healed), "{path} is told to be healed and is not");
+            ensure!(EDITED.into_iter().all(is_healed), "{path} is reported as healed and is not");
         }
         Ok(all)
     }
@@ -219,7 +219,7 @@ impl Healing {
         Ok(self.agent.client.drift(&question).await?.pop())
     }
 
-    /// Waits until the newest drift of the app is a new one of this object, and put right.
+    /// Waits until the newest drift of the app is a new one of this object, and healed.
     async fn healed(&self, number: usize, last: Option<u64>) -> anyhow::Result<DriftRecord> {
         let (begun, mut glances) = (Stopwatch::start(), interval(GLANCE));
         let declared = (self.held)(number);
@@ -237,7 +237,8 @@ impl Healing {
         }
     }
 
-    /// Waits until all are told by name, and adds the rows of a pass with audit events.
+    /// Waits until the authors of all drifts are recorded, and adds the rows of a pass with audit
+    /// events.
     async fn proven(&self, mut healed: Healed, what: &str, table: &mut Table) -> anyhow::Result<()> {
         let (begun, mut glances) = (Stopwatch::start(), interval(Duration::from_secs(1)));
         while healed.proofs() < healed.records.len() && begun.elapsed() < ATTRIBUTED {
@@ -265,7 +266,7 @@ impl Healing {
         Ok(())
     }
 
-    /// The name under which the agent applies.
+    /// Returns the manager's name under which the agent applies.
     async fn our_manager(&self) -> anyhow::Result<String> {
         let live = self.bare.read(path(0)).await?;
         let managers = live["metadata"]["managedFields"].as_array().context("the server tells managers")?;
@@ -275,7 +276,7 @@ impl Healing {
 }
 
 impl Healed {
-    /// How many are proven to be of the one who made them, each by a request of its own.
+    /// Returns the number of drifts with a proven author, each by its own request.
     fn proofs(&self) -> usize {
         let proofs = self.records.iter().filter_map(|record| match &record.writer {
             Writer::Proven(proof) if proof.who == PAINTER && proof.address.is_some() => proof.audit_id.as_ref(),
@@ -290,14 +291,14 @@ impl Healed {
         add_share(table, format!("{what}, the writer is proven with user, address and audit id"), ours);
     }
 
-    /// Rows for the time until it is seen and healed, and for the share whose writer is told as it
-    /// should be.
+    /// Adds the rows for the times until detection and healing, and for the share of drifts with
+    /// the correct author.
     fn add(&mut self, table: &mut Table, what: &str, told: &str, is_told: impl Fn(&Writer) -> bool) {
         self.add_times(table, what, HEALED_BAR);
         let right = self.records.iter().filter(|record| is_told(&record.writer)).count();
         let ours = 100.0 * right as f64 / self.records.len() as f64;
         if let Some(other) = self.records.iter().find(|record| !is_told(&record.writer)) {
-            tell(&format!("{what}: of {} the writer is told otherwise: {:?}", other.key.name(), other.writer));
+            tell(&format!("{what}: for {} another writer is recorded: {:?}", other.key.name(), other.writer));
         }
         add_share(table, format!("{what}, the writer is {told}"), ours);
     }

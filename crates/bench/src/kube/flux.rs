@@ -1,7 +1,7 @@
 //! Flux's own benchmark: 1,000 apps of a ServiceAccount, a Service, a Deployment without pods and
-//! an Ingress. First sync, and an upgrade that touches every Deployment, until all of it is applied
-//! and recorded. Without controllers, so that it is our time and the server's; and once more with
-//! them, until all is healthy.
+//! an Ingress. Measures the first sync, and an upgrade that changes every Deployment, until all
+//! objects are applied and recorded. It runs without controllers, so that only our time and the
+//! server's counts; and once more with them, until all objects are healthy.
 
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ const TIMES_BARE: f64 = 0.77;
 const SECONDS_BAR: f64 = 30.0;
 const MEMORY_BAR: f64 = 150.0;
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
-/// Apps that are made before anything is timed, so that the server has done everything once.
+/// The apps that are created before the measurement, so that the server has done everything once.
 const WARMING: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(900);
 
 pub(super) fn install_and_upgrade(apps: usize, table: &mut Table) -> anyhow::Result<()> {
-    // Building it is no part of its start.
+    // The build is not part of the start.
     shipped()?;
     runtime()?.block_on(without_controllers(apps, table))
 }
@@ -53,7 +53,7 @@ fn lab(server: &Server, apps: usize) -> anyhow::Result<Lab> {
     Lab::of_cluster(&server.kubeconfig(), "held", (0..apps).map(of))
 }
 
-/// Moves every Deployment by one version.
+/// Commits a version that changes every Deployment.
 fn upgrade(lab: &Lab, apps: usize) -> anyhow::Result<VersionId> {
     let change = |number| write(&format!("apps/podinfo-{number:05}/objects.yaml"), documents(&flux(number, 2)));
     lab.commit(&(0..apps).map(change).collect::<anyhow::Result<Vec<_>>>()?)
@@ -95,20 +95,20 @@ async fn without_controllers(apps: usize, table: &mut Table) -> anyhow::Result<(
     agent.stop()
 }
 
-/// Commits the upgrade and waits until the agent has seen that there is a version; gives when its
-/// store told it so. How long a poll takes to come is not measured.
+/// Commits the upgrade and waits until the agent knows the version; returns the time of the store's
+/// response. The wait for the poll is not measured.
 async fn upgraded_when_seen(agent: &Agent, lab: &Lab, apps: usize) -> anyhow::Result<Timestamp> {
     let version = upgrade(lab, apps)?;
     let look = async |client: &setpoint_api::Client| {
         let stores = client.overview().await.ok()?.stores;
         stores.iter().find(|store| store.head.as_ref() == Some(&version)).and_then(|store| store.answered)
     };
-    // The store is asked every second: this is often enough to hear of the answer that brought the
-    // version, not of a later one.
+    // The store is polled every second: this interval is short enough to observe the poll that
+    // brought the version, not a later one.
     agent.until("the agent sees the version", Duration::from_millis(100), PATIENCE, look).await
 }
 
-/// How long the bare client takes for what the agent was seen to send.
+/// The time of the bare client for the requests that the agent sent.
 struct BareTaken {
     applies: u64,
     reads: u64,
@@ -132,7 +132,7 @@ impl BareTaken {
     }
 }
 
-/// An apply of each object, after so many reads of each.
+/// Builds an apply of each object, after this many reads of each.
 fn applies(objects: &[Object], namespace: &str, reads: usize) -> anyhow::Result<Vec<Request>> {
     let mut requests = Vec::with_capacity(objects.len() * (reads + 1));
     for object in objects {
@@ -151,8 +151,8 @@ impl Rows {
         Row { what: format!("Flux's workload, {} apps × 4 objects, {what}", self.apps), unit, ours, peer, bar }
     }
 
-    /// Our time against the bare client that sends the same requests, against the one that only
-    /// applies, and against the clock.
+    /// Compares our time with the bare client that sends the same requests, with the one that only
+    /// applies, and with the bar in seconds.
     fn add(&self, table: &mut Table, what: &str, ours: f64, taken: &BareTaken) {
         let what = format!("{what} ({} applies, {} reads)", taken.applies, taken.reads);
         let row = |peer, bar| self.row(&what, Unit::Cost("s"), ours, peer, bar);
@@ -167,8 +167,8 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.since(from).as_millis() as f64 / 1e3
 }
 
-/// With kube-controller-manager, until every app has converged. Nobody here gives Ingresses
-/// addresses, so this does once all are there.
+/// Measures with kube-controller-manager, until every app has converged. No controller here assigns
+/// addresses to Ingresses, so this function does so once all exist.
 async fn to_healthy(apps: usize, table: &mut Table) -> anyhow::Result<()> {
     let server = Server::start(true);
     server.make_namespace("held");

@@ -6,7 +6,7 @@ use super::workload::{Object, documents};
 use crate::agent::lab::{Lab, app_document, control, write};
 
 impl Lab {
-    /// A lab whose target is a cluster, and whose apps declare these objects.
+    /// Creates a lab whose target is a cluster, and whose apps declare these objects.
     pub(super) fn of_cluster(
         kubeconfig: &Path,
         namespace: &str,
@@ -15,7 +15,7 @@ impl Lab {
         Self::of_audited_cluster(kubeconfig, namespace, None, apps)
     }
 
-    /// The same, with where its API server tells of who did what: the `audit` of the Target.
+    /// Creates the same with an audit source: the `audit` of the Target.
     pub(super) fn of_audited_cluster(
         kubeconfig: &Path,
         namespace: &str,

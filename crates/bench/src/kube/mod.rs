@@ -2,8 +2,8 @@
 //! against a bare client that sends the same requests and against kubectl, on the same server in
 //! the same run.
 //!
-//! The server and whoever speaks to it share this machine. etcd does not sync to disk, which is the
-//! same for all.
+//! The server and its clients share this machine. etcd does not sync to disk, which is the same for
+//! all.
 
 mod bare;
 mod drift;
@@ -19,7 +19,7 @@ mod workload;
 
 use crate::SizedMeasurement;
 
-/// Every measurement of the suite, in the order of the table, with the size that its bars are for.
+/// All measurements of the suite, in the order of the table, with the size that their bars are for.
 pub const MEASUREMENTS: &[SizedMeasurement] = &[
     ("flux", 1_000, flux::install_and_upgrade),
     ("healthy", 1_000, flux::install_to_healthy),

@@ -1,5 +1,5 @@
-//! One app of 1,000 ConfigMaps of 2 kB, as `kubectl apply --server-side` and `kubectl diff` are
-//! used: all at once, and again with nothing to do.
+//! One app of 1,000 ConfigMaps of 2 kB, against `kubectl apply --server-side` and `kubectl diff`:
+//! all at once, and again with nothing to do.
 
 use std::fs;
 use std::time::Duration;
@@ -22,13 +22,14 @@ const BYTES: usize = 2_000;
 const APP: &str = "maps";
 const TIMES_KUBECTL: f64 = 2.0;
 const PASS_BAR: f64 = 50.0;
-/// Runs on a bare namespace, of which the shortest counts, ours and kubectl's.
+/// The runs on an empty namespace, of which the shortest counts, ours and kubectl's.
 const RUNS: usize = 2;
-/// Passes in a running agent; the one in the middle counts.
+/// The passes in a running agent; the median counts.
 const PASSES: usize = 21;
-/// `setpoint apply --once` ends like this where something was changed and all is well.
+/// The exit code of `setpoint apply --once` if something was changed and everything is as declared.
 const CHANGED: i32 = 2;
-/// What an agent with nothing to do could ask for: its objects, and who the cluster is.
+/// The resources that an agent with nothing to do may request: its objects, and the identity of the
+/// cluster.
 const ASKED_FOR: [&str; 2] = ["configmaps", "namespaces"];
 
 pub(super) fn apply_and_look(size: usize, table: &mut Table) -> anyhow::Result<()> {
@@ -63,7 +64,7 @@ pub(super) fn apply_and_look(size: usize, table: &mut Table) -> anyhow::Result<(
     Ok(())
 }
 
-/// How long kubectl takes, process and all.
+/// The times of kubectl, with the start of its process.
 struct Kubectl {
     first: Duration,
     again: Duration,
@@ -89,14 +90,14 @@ impl Kubectl {
             first = first.min(apply(&namespace)?);
         }
         let again = apply("kubectl-0")?;
-        // It ends with 1, and so with an error here, where there is a difference.
+        // With a difference it exits with 1, which is an error here.
         let (said, diff) = time(|| server.kubectl(&["diff", "--server-side", "-n", "kubectl-0", "-f", file]));
         said?;
         Ok(Self { first, again, diff })
     }
 }
 
-/// The shortest of several first convergences, and the lab of the last.
+/// Returns the shortest of several first convergences, and the lab of the last.
 fn converged(server: &Server, objects: &[Object]) -> anyhow::Result<(Lab, Duration)> {
     let mut best: Option<(Lab, Duration)> = None;
     for run in 0..RUNS {

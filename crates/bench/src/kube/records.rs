@@ -1,9 +1,9 @@
-//! Following the agent's ledger over its socket: how many changes are recorded as done, and when
-//! the last of them was.
+//! Follows the agent's ledger over its socket: how many changes are recorded as done, and when the
+//! last of them was.
 //!
-//! The time is that of the record itself, so that how often one asks does not matter. Asking costs
-//! the agent time that it would need for what is measured: so while the log grows it is asked for
-//! nothing but its newest record, and the rest is read once it stands still.
+//! The time is that of the record itself, so the poll interval does not matter. Requests cost the
+//! agent time that it needs for the measured work. So while the log grows, only its newest record
+//! is requested; the rest is read once the log stops growing.
 
 use std::time::Duration;
 
@@ -18,27 +18,27 @@ use super::progress::tell;
 use crate::agent::process::Agent;
 use crate::stopwatch::Stopwatch;
 
-/// How often the ledger is asked for its newest record.
+/// The interval at which the newest record is requested.
 const GLANCE: Duration = Duration::from_millis(500);
-/// A log that does not stand still for so long is read all the same.
+/// A log that grows for longer than this is read all the same.
 const AT_THE_LATEST: Duration = Duration::from_secs(10);
 const PAGE: usize = 2_000;
-/// How often is told how far it is.
+/// The interval at which progress is printed.
 const TELL_EVERY: Duration = Duration::from_secs(15);
 
-/// What was read so far.
+/// The records read so far.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     /// The first record that was not read yet.
     next: u64,
-    /// The newest record that was heard of.
+    /// The newest known record.
     newest: Option<u64>,
     done: usize,
     last: Option<Timestamp>,
 }
 
 impl Records {
-    /// Waits until this many changes are recorded as done, all in all; gives when the last of them
+    /// Waits until this many changes in total are recorded as done; returns when the last of them
     /// was recorded.
     pub(super) async fn until(&mut self, agent: &Agent, done: usize, patience: Duration) -> anyhow::Result<Timestamp> {
         let (waited, mut told, mut read) = (Stopwatch::start(), Duration::ZERO, Stopwatch::start());
@@ -51,7 +51,7 @@ impl Records {
                     self.read(&agent.client).await?;
                     read = Stopwatch::start();
                 }
-                // Its socket may not be there yet.
+                // The socket may not exist yet.
                 Err(problem) if waited.elapsed() > patience => return Err(problem),
                 Err(_) => {}
             }
@@ -68,14 +68,14 @@ impl Records {
         }
     }
 
-    /// Whether the log has grown since this was last asked.
+    /// Reports whether the log has grown since the last call.
     async fn grows(&mut self, client: &Client) -> anyhow::Result<bool> {
         let newest = client.history(&HistoryQuestion { app: None, limit: 1, before: None }).await?;
         let newest = newest.first().map(|record| record.seq);
         Ok(std::mem::replace(&mut self.newest, newest) != newest)
     }
 
-    /// Reads what is new, newest first, back to what is known.
+    /// Reads new records, newest first, back to the known ones.
     async fn read(&mut self, client: &Client) -> anyhow::Result<()> {
         let (mut before, mut newest) = (None, self.next);
         let (mut done, mut last) = (0, None);

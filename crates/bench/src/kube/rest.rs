@@ -1,5 +1,5 @@
-//! At rest: apps of ten objects that are all as declared, for a minute in which nobody does
-//! anything. What they cost then in memory, processor and requests, for growing numbers of them.
+//! At rest: apps of ten objects that are all as declared, for a minute without changes. Measures
+//! their cost in memory, processor time and requests, for growing numbers of apps.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::agent::program::shipped;
 use crate::stopwatch::Stopwatch;
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
-/// Before it counts as rest, and then again while it is measured.
+/// The quiet time before the measurement, and its length.
 const REST: Duration = Duration::from_secs(60);
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
-/// Bars of the largest fleet, and so of the smaller ones too.
+/// The bars of the largest fleet, which also hold for the smaller ones.
 const MEMORY_BAR: f64 = 300.0;
 /// Percent of one core.
 const PROCESSOR_BAR: f64 = 5.0;
@@ -36,7 +36,7 @@ pub(super) fn stand_still(largest: usize, table: &mut Table) -> anyhow::Result<(
     Ok(())
 }
 
-/// A lab of so many apps of ten objects in a namespace of their own.
+/// Creates a lab of this many apps of ten objects in their own namespace.
 pub(super) fn fleet(server: &Server, apps: usize) -> anyhow::Result<Lab> {
     server.make_namespace("held");
     let of = |number| (format!("app-{number:05}"), resting(number));
@@ -83,8 +83,8 @@ async fn pause(span: Duration) {
     turns.tick().await;
 }
 
-/// Waits until all have converged, and tells every now and then how many have. Asking seldom: an
-/// overview of 10,000 apps is long.
+/// Waits until all apps have converged, and prints the progress now and then. It polls seldom,
+/// because an overview of 10,000 apps is long.
 async fn filled(agent: &Agent, apps: usize) -> anyhow::Result<()> {
     let every = Duration::from_millis(if apps > 1_000 { 2_000 } else { 250 });
     agent.until_converged(apps, every, PATIENCE).await

@@ -1,5 +1,5 @@
-//! A restart: an agent that held 1,000 apps is started again on its data folder. It serves when
-//! every app is known to be as declared.
+//! A restart: an agent that held 1,000 apps is started again on its data directory. It is ready
+//! when every app is known to be as declared.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 const SERVING_BAR: f64 = 5.0;
 const GLANCE: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(900);
-/// What could be written: the objects of the apps.
+/// The resources that could be written: the objects of the apps.
 pub(super) const RESOURCES: [&str; 3] = ["configmaps", "serviceaccounts", "services"];
 
 pub(super) fn start_again(apps: usize, table: &mut Table) -> anyhow::Result<()> {

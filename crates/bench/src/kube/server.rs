@@ -1,4 +1,4 @@
-//! The API server of a measurement, and how many requests it says it was sent.
+//! The API server of a measurement, and the number of requests that it reports.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use setpoint_testbed::kube::{ApiServer, AuditSender, AuditWebhook, Options, free
 
 pub(super) struct Server(ApiServer);
 
-/// Requests that the server has answered, by verb, resource and whether they were dry. Streams
+/// Requests that the server has handled, by verb, resource and whether they were dry runs. Streams
 /// count when they end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Requests(BTreeMap<Request, u64>);
@@ -23,7 +23,7 @@ struct Request {
 
 /// Verbs that change something.
 const WRITES: [&str; 5] = ["APPLY", "DELETE", "PATCH", "POST", "PUT"];
-/// What the server asks of itself all the time.
+/// The resource that the server itself requests all the time.
 const OF_ITS_OWN: &str = "leases";
 
 impl Server {
@@ -31,15 +31,16 @@ impl Server {
         Self(ApiServer::own(Options { controllers, ..Options::default() }))
     }
 
-    /// One that writes who did what to a log, and the `audit` of a Target that follows it.
+    /// Starts a server that writes an audit log, and returns the `audit` of a Target that follows
+    /// it.
     pub(super) fn with_audit_log() -> (Self, String) {
         let server = ApiServer::own(Options { audit_log: true, ..Options::default() });
         let audit = format!("{{ logs: [{}] }}", server.audit_log().display());
         (Self(server), audit)
     }
 
-    /// One that posts who did what, as docs/kubernetes.md has it, and the `audit` of a Target that
-    /// listens.
+    /// Starts a server that posts audit events, as docs/kubernetes.md describes, and returns the
+    /// `audit` of a Target that receives them.
     pub(super) fn with_audit_webhook() -> (Self, String) {
         let [port] = free_ports();
         let url = format!("https://127.0.0.1:{port}");
@@ -58,7 +59,7 @@ impl Server {
         self.0.kubeconfig()
     }
 
-    /// The kubeconfig of somebody else who may do everything.
+    /// Returns the kubeconfig of another user with all permissions.
     pub(super) fn kubeconfig_of(&self, user: &str) -> PathBuf {
         self.0.kubeconfig_with_certificate(user, Some("system:masters"))
     }
@@ -76,7 +77,7 @@ impl Server {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// All requests since it was started, except those that asked for this.
+    /// Returns all requests since the start, except those for this.
     pub(super) fn requests(&self) -> anyhow::Result<Requests> {
         let answer = self.0.request("GET", "/metrics", None);
         ensure!(answer.status == 200, "the server does not tell its metrics: {}", answer.status);
@@ -101,13 +102,13 @@ impl Requests {
                 continue;
             }
             let request = Request { verb: label("verb")?.to_owned(), resource, dry: !label("dry_run")?.is_empty() };
-            // They are whole numbers, written as others are.
+            // They are whole numbers in the format of floats.
             *counts.entry(request).or_insert(0) += count as u64;
         }
         Some(Self(counts))
     }
 
-    /// What has come since an earlier count.
+    /// Returns the requests since an earlier count.
     pub(super) fn since(&self, before: &Self) -> Self {
         let new = |(request, count): (&Request, &u64)| {
             let count = count - before.0.get(request).copied().unwrap_or(0).min(*count);
@@ -124,12 +125,12 @@ impl Requests {
         self.sum(|request| !request.dry && WRITES.contains(&request.verb.as_str()))
     }
 
-    /// With this verb on one of these resources.
+    /// Returns the number of requests with this verb on one of these resources.
     pub(super) fn of(&self, verb: &str, resources: &[&str]) -> u64 {
         self.sum(|request| request.verb == verb && resources.contains(&request.resource.as_str()))
     }
 
-    /// On one of these resources.
+    /// Returns the number of requests on one of these resources.
     pub(super) fn on(&self, resources: &[&str]) -> u64 {
         self.sum(|request| resources.contains(&request.resource.as_str()))
     }

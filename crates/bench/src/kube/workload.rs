@@ -1,8 +1,8 @@
-//! The objects that are held: the same for us, for the bare client and for kubectl.
+//! The managed objects: the same for us, for the bare client and for kubectl.
 
 use serde_json::{Value, json};
 
-/// One object, and where it is.
+/// One object, and its path.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     group: &'static str,
@@ -21,7 +21,7 @@ impl Object {
         Self { group, resource, name, body }
     }
 
-    /// Its path on the server.
+    /// Returns its path on the server.
     pub(super) fn path(&self, namespace: &str) -> String {
         format!("{}/namespaces/{namespace}/{}/{}", self.group, self.resource, self.name)
     }
@@ -35,7 +35,7 @@ impl Object {
     }
 }
 
-/// An app of Flux's own benchmark: podinfo without pods. `millicores` is what its upgrade changes.
+/// Returns an app of Flux's own benchmark: podinfo without pods. Its upgrade changes `millicores`.
 pub(super) fn flux(number: usize, millicores: usize) -> [Object; 4] {
     let name = format!("podinfo-{number:05}");
     let labels = json!({"app.kubernetes.io/name": name});
@@ -82,7 +82,7 @@ pub(super) fn flux(number: usize, millicores: usize) -> [Object; 4] {
     [account, service, deployment, ingress]
 }
 
-/// A Deployment without pods, which its controller counts as available.
+/// Returns a Deployment without pods, which its controller counts as available.
 pub(super) fn deployment(name: String) -> Object {
     let labels = json!({"app": name});
     let containers = json!([{"name": "main", "image": "example.com/main:1"}]);
@@ -91,14 +91,14 @@ pub(super) fn deployment(name: String) -> Object {
     Object::new("/apis/apps/v1", "deployments", "Deployment", name, json!({"spec": spec}))
 }
 
-/// A ConfigMap of about so many bytes.
+/// Returns a ConfigMap of about this many bytes.
 pub(super) fn config_map(name: String, bytes: usize) -> Object {
     let data = json!({"data": {"number": name, "filler": "x".repeat(bytes)}});
     Object::new("/api/v1", "configmaps", "ConfigMap", name, data)
 }
 
-/// An app of ten objects that need no controller to be healthy: eight ConfigMaps, an account and a
-/// Service.
+/// Returns an app of ten objects that need no controller to be healthy: eight ConfigMaps, an
+/// account and a Service.
 pub(super) fn resting(number: usize) -> Vec<Object> {
     let name = format!("app-{number:05}");
     let mut objects: Vec<Object> = (0..8).map(|part| config_map(format!("{name}-{part}"), 200)).collect();
@@ -108,7 +108,7 @@ pub(super) fn resting(number: usize) -> Vec<Object> {
     objects
 }
 
-/// One text that declares the objects. Every JSON document is a YAML document.
+/// Returns one text that declares the objects. Every JSON document is a YAML document.
 pub(super) fn documents(objects: &[Object]) -> String {
     let texts: Vec<String> = objects.iter().map(|object| format!("{}\n", object.body)).collect();
     texts.join("---\n")

@@ -1,6 +1,6 @@
-//! 1,000 apps that overlay one base, in an agent: until all are accepted, and what commits to one
-//! overlay and to the base render. The apps only observe, so that nothing but reading, rendering,
-//! deciding and recording is measured.
+//! 1,000 apps that overlay one base, in an agent: the time until all are accepted, and the renders
+//! after commits to one overlay and to the base. The apps only observe, so that nothing but
+//! reading, rendering, deciding and recording is measured.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 
 const APPS: usize = 1_000;
 const FILES: usize = 5;
-/// The app of the middle is the one that is touched.
+/// The app that is changed: the one in the middle.
 const TOUCHED: usize = APPS / 2;
 /// Milliseconds until all are accepted.
 const BAR: f64 = 2_000.0;
-/// Cores, of two: reading a commit and recording what was accepted are one thread's.
+/// Busy cores, of two: one thread reads commits and records acceptances.
 const BUSY: f64 = 1.5;
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -68,8 +68,7 @@ async fn measure(lab: &Lab, first: &VersionId, table: &mut Table) -> anyhow::Res
 /// Waits until every app was rendered since, and accepted at a version.
 async fn accepted(agent: &mut Inside, before: u64, version: &VersionId) -> anyhow::Result<()> {
     let waiting = async {
-        // How all apps stand is told at some cost: it is asked when the last one was rendered, at
-        // the earliest.
+        // The state of all apps is expensive to read: it is requested only after the last render.
         while agent.renders() - before < APPS as u64 {
             agent.stepped().await?;
         }
@@ -102,7 +101,7 @@ fn base(text: &str) -> anyhow::Result<Vec<Change>> {
     ])
 }
 
-/// Each has a prefix, a label, and a place of its own for each file.
+/// Each overlay has its own prefix, label and path for each file.
 fn overlay(number: usize, label: &str) -> anyhow::Result<Change> {
     let name = name(number);
     let patch = |file| {

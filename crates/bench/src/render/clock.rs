@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::percentile::percentile;
 
-/// How the kernel counts the time of children, in ticks a second: the same wherever Linux runs
+/// The kernel's unit for the time of children, in ticks a second: the same wherever Linux runs
 /// today.
 const TICKS: f64 = 100.0;
 
@@ -16,33 +16,33 @@ fn thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// The time of all threads of this process.
+/// Returns the time of all threads of this process.
 pub(super) fn process() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
-/// What the work answers, and the time of the processor that this thread took for it.
+/// Returns the result of the work, and the processor time that this thread took for it.
 pub(super) fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = thread();
     let answer = std::hint::black_box(work());
     (answer, thread().saturating_sub(start))
 }
 
-/// The time of all children that have ended so far, to a hundredth of a second: ask before and
-/// after many.
+/// Returns the time of all children that have ended so far, to a hundredth of a second: compare the
+/// values before and after many.
 pub(super) fn children() -> anyhow::Result<Duration> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     children_in(&stat).context("the kernel tells about a process in another form than expected")
 }
 
 fn children_in(stat: &str) -> Option<Duration> {
-    // The second field is a name that may hold anything; what follows it has no parentheses.
+    // The second field is a name that may contain anything; no parentheses follow it.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(13).map(|field| field.parse::<u32>().ok());
     Some(Duration::from_secs_f64(f64::from(ticks.next()?? + ticks.next()??) / TICKS))
 }
 
-/// The one in the middle, in milliseconds.
+/// Returns the median in milliseconds.
 pub(super) fn median(mut taken: Vec<Duration>) -> f64 {
     taken.sort();
     let millis: Vec<f64> = taken.iter().map(|taken| taken.as_secs_f64() * 1e3).collect();

@@ -1,4 +1,5 @@
-//! `setpoint kustomize build` over the corpus, process and all, against `kustomize build`.
+//! `setpoint kustomize build` over the corpus, with the start of its process, against `kustomize
+//! build`.
 
 use std::path::Path;
 
@@ -27,7 +28,7 @@ pub(super) fn render(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Milliseconds of processor time for all overlays.
+/// Returns the milliseconds of processor time for all overlays.
 fn taken(overlays: &[Overlay], binary: &Path, words: &[&str]) -> anyhow::Result<f64> {
     let before = children()?;
     for overlay in (0..RUNS).flat_map(|_| overlays) {

@@ -1,5 +1,5 @@
 //! Every overlay of the corpus, rendered in process, by the library and by the CLI; all of them
-//! together, and the ten that the library is slowest on.
+//! together, and the ten that take the library longest.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 
 const RUNS: usize = 11;
 const LIBRARY_RUNS: usize = 7;
-/// Runs of the CLI, whose time is known to a hundredth of a second in sum.
+/// The runs of the CLI, whose time is known to a hundredth of a second in sum.
 const CLI_RUNS: u32 = 5;
 const SLOWEST: usize = 10;
 const TIMES_CLI: f64 = 20.0;
 const TIMES_LIBRARY: f64 = 5.0;
 
-/// Milliseconds of processor time for one overlay.
+/// The milliseconds of processor time for one overlay.
 struct Measured {
     name: String,
     ours: f64,
@@ -75,7 +75,7 @@ fn ours(overlay: &Overlay) -> anyhow::Result<f64> {
 }
 
 fn by_library(library: &mut Library, overlay: &Overlay) -> anyhow::Result<f64> {
-    // Once to be warm.
+    // One run to warm up.
     library.render(overlay)?;
     let runs = (0..LIBRARY_RUNS).map(|_| Ok(library.render(overlay)?.1));
     Ok(median(runs.collect::<anyhow::Result<Vec<Duration>>>()?))

@@ -45,8 +45,7 @@ fn render_all(files: &Memory) -> anyhow::Result<()> {
     })
 }
 
-/// Each overlay has a namespace, a prefix, labels, an image, a patch and a generated map of its
-/// own.
+/// Each overlay has its own namespace, prefix, labels, image, patch and generated map.
 fn overlays() -> Memory {
     let mut files = Memory::default();
     let service = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web-0\nspec:\n  selector: {app: web-0}\n  ports:\n  - port: 80\n";

@@ -1,5 +1,5 @@
-//! How the cost of a render grows with what a kustomization holds: what one of them costs among
-//! many may not be much more than among few.
+//! The growth of a render's cost with the size of a kustomization: one item among many may not cost
+//! much more than one among few.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use super::overlays::{Memory, rendered};
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
 const RUNS: usize = 3;
-/// What one among many may cost, of what one among [`FEW`] does.
+/// The most that one item among many may cost, as a multiple of one among [`FEW`].
 const TIMES: f64 = 3.0;
 const FEW: usize = 100;
-/// So many patches on one resource are a mistake or an attack.
+/// This many patches on one resource are a mistake or an attack.
 const HOSTILE: usize = 100_000;
 
 type Make = fn(usize) -> Memory;
@@ -45,7 +45,7 @@ pub(super) fn render(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Microseconds of processor time for each.
+/// Returns the microseconds of processor time for each item.
 fn cost(files: &Memory, size: usize) -> anyhow::Result<f64> {
     rendered(files, "")?;
     let runs = (0..RUNS).map(|_| time(|| rendered(files, "").map(|text| text.len())).1);
@@ -67,7 +67,7 @@ pub(super) fn map(number: usize) -> String {
 const CHANGES: &str =
     "namespace: prod\nnamePrefix: p-\ncommonLabels: {env: prod}\nimages: [{name: example.com/web, newTag: '2.0'}]\n";
 
-/// Half of them Deployments, each of which names one of the others.
+/// Half of them are Deployments, of which each names one of the others.
 pub(super) fn resources(count: usize) -> Memory {
     let both = |number| format!("{}---\n{}", deployment(number), map(number));
     let mut files = Memory::default();
@@ -88,7 +88,8 @@ fn files(count: usize) -> Memory {
     files
 }
 
-/// A kustomization of so many resources, with a line or more for each of so many other things.
+/// Builds a kustomization of this many resources, with a line or more for each item of another
+/// field.
 fn with(resources: usize, field: &str, count: usize, each: impl Fn(usize) -> String) -> Memory {
     let both = |number| format!("{}---\n{}", deployment(number), map(number));
     let mut files = Memory::default();
@@ -106,7 +107,7 @@ fn patches(count: usize) -> Memory {
     })
 }
 
-/// The same file each time, for a kustomization may not be as long as so many patches are.
+/// Repeats the same file, because a kustomization may not be as long as all these patches.
 fn patches_of_one(count: usize) -> Memory {
     let mut files = with(1, "patches", count, |_| "- path: patch.yaml\n".to_owned());
     files.add("patch.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web-0\nspec:\n  replicas: 3\n");

@@ -1,4 +1,4 @@
-//! The kustomize library in a process that stays, asked line by line.
+//! The kustomize library in a process that keeps running, with one request per line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -11,7 +11,7 @@ use super::overlays::Overlay;
 use super::tools::{LIBRARY, path};
 use crate::agent::program::program;
 
-/// A process that ends with the value.
+/// A process that ends when the value is dropped.
 pub(super) struct Library {
     child: Child,
     questions: ChildStdin,
@@ -27,8 +27,8 @@ impl Library {
         Ok(Self { child, questions, answers })
     }
 
-    /// What it makes of an overlay, and the time of processors that its process took for it,
-    /// collecting garbage included.
+    /// Returns the rendered overlay, and the processor time that its process took, including
+    /// garbage collection.
     pub(super) fn render(&mut self, overlay: &Overlay) -> anyhow::Result<(String, Duration)> {
         self.ask(&json!({ "disk": overlay.root, "folder": overlay.target }))
     }
@@ -42,14 +42,14 @@ impl Library {
             bail!("the library refuses it: {error}");
         }
         let output = answer["output"].as_str().context("an answer has an output")?.to_owned();
-        let taken = answer["cpu"].as_u64().context("an answer says how long it took; build the peer anew")?;
+        let taken = answer["cpu"].as_u64().context("the response has no time; build the peer again")?;
         Ok((output, Duration::from_nanos(taken)))
     }
 }
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // It may have ended already; either way nothing of it is left.
+        // The process may have ended already; either way nothing of it is left.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,6 +1,6 @@
-//! What the limits on a build come to: inputs that were made to cost as much as they may, each in a
-//! process of its own, until it is refused. The limits count what is done, so that the same files
-//! are refused everywhere; here is what that takes of a processor and of memory.
+//! The effect of the limits on a build: inputs that cost as much as the limits permit, each in its
+//! own process, until it is refused. The limits count operations, so that the same files are
+//! refused everywhere; this suite measures the processor time and memory that they take.
 
 use std::fmt::Write as _;
 
@@ -13,14 +13,14 @@ use super::memory::{MIB, kibibytes, said_alone};
 use super::overlays::Memory;
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
-/// About ten seconds is what people are told; machines differ.
+/// docs/kustomize.md names about ten seconds; machines differ.
 const SECONDS: f64 = 15.0;
-/// A build may hold 512 MiB of nodes and texts; files and whatever an allocator keeps come on top.
+/// A build may hold 512 MiB of nodes and texts; files and the reserve of an allocator come on top.
 const MEBIBYTES: f64 = 600.0;
 
 type Make = fn() -> Memory;
 
-/// What is done too often, how, and which limit ends it.
+/// The operation that is done too often, its input, and the limit that ends it.
 const INPUTS: [(&str, Make, Limit); 16] = [
     ("JSON patches of all resources", json_patches, Limit::Steps),
     ("a strategic patch of lists without keys", merges, Limit::Steps),
@@ -53,8 +53,8 @@ pub(super) fn render(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds one of the inputs until it is refused, and answers how many seconds of a processor and
-/// how many bytes beyond what there was before that took.
+/// Builds one of the inputs until it is refused, and returns the seconds of processor time and the
+/// additional bytes of memory.
 pub fn exhaust(what: &str) -> anyhow::Result<(f64, u64)> {
     let Some((_, make, limit)) = INPUTS.iter().find(|(known, ..)| *known == what) else {
         bail!("`{what}` is no input of this measurement");
@@ -77,7 +77,7 @@ fn numbered(count: usize, item: &str) -> String {
     (0..count).map(|at| item.replace("AT", &at.to_string())).collect()
 }
 
-/// A kustomization of some resources, with more in it and files that it names.
+/// Builds a kustomization of some resources, with more fields and the files that it names.
 fn kustomization(resources: &str, more: &str, files: &[(&str, &str)]) -> Memory {
     let mut memory = Memory::default();
     memory.add("kustomization.yaml", &format!("resources: [all.yaml]\n{more}"));
@@ -94,7 +94,7 @@ fn json_patches() -> Memory {
     kustomization(&maps(10_000), &format!("patches:\n{patches}"), &[("p.yaml", patch)])
 }
 
-/// A Deployment with so many containers, each with so many ports.
+/// Returns a Deployment with this many containers, each with this many ports.
 fn deployment(containers: usize, ports: usize, port: &str) -> String {
     let ports = port.repeat(ports);
     let mut text =
@@ -108,7 +108,7 @@ fn deployment(containers: usize, ports: usize, port: &str) -> String {
 
 const REPLICAS: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 1}\n";
 
-/// Lists whose items lack their keys are merged in the time of their square.
+/// Merging lists whose items lack their keys takes quadratic time.
 fn merges() -> Memory {
     kustomization(&deployment(1_000, 1_000, "{a: 1},"), "patches: [{path: p.yaml}]\n", &[("p.yaml", REPLICAS)])
 }

@@ -1,5 +1,5 @@
-//! What a render takes of memory: the resident set of a process of its own that does nothing else,
-//! at its peak and beyond what it was before.
+//! The memory of a render: the resident set of a separate process that does nothing else, at its
+//! peak, less the one before.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::agent::program::{output_of, program};
 use crate::table::{Bar, Peer, Row, Table, Unit};
 
 pub(super) const MIB: f64 = 1024.0 * 1024.0;
-/// What a render may take: so much, and so many times its output.
+/// The most that a render may take: a fixed part, and a multiple of its output.
 const FREE: f64 = 5e6;
 const TIMES_OUTPUT: f64 = 10.0;
 const MANY: usize = 10_000;
@@ -53,13 +53,13 @@ fn allowed(output: usize) -> f64 {
     output as f64 * TIMES_OUTPUT + FREE
 }
 
-/// Bytes that a render takes, said by a process that is started for it.
+/// Returns the bytes that a render takes, as reported by a process that is started for it.
 fn taken(root: &Path, target: &str) -> anyhow::Result<f64> {
     let said = said_alone(&["once", &root.to_string_lossy(), target])?;
     said.trim().parse().with_context(|| format!("`{said}` is no number of bytes"))
 }
 
-/// What this program says when it is run by itself, for something of this suite.
+/// Runs this program for a part of the suite and returns its output.
 pub(super) fn said_alone(words: &[&str]) -> anyhow::Result<String> {
     let mut command = program(std::env::current_exe().context("this program is not to be found")?);
     command.arg("render").args(words);
@@ -69,7 +69,7 @@ pub(super) fn said_alone(words: &[&str]) -> anyhow::Result<String> {
     Ok(said)
 }
 
-/// Renders one folder and answers how many bytes more were resident at the peak than before.
+/// Renders one directory and returns how many more bytes were resident at the peak than before.
 pub fn render_once(root: &str, target: &str) -> anyhow::Result<u64> {
     let files = Disk(root.into());
     let before = kibibytes("VmRSS:")?;

@@ -1,10 +1,10 @@
 //! The suite `render`: kustomizations, rendered in process and by the shipped command, against the
-//! kustomize CLI and against its library warm in one process.
+//! kustomize CLI and against its library, warm in one process.
 //!
-//! The figures are processor time, for the machine may be busy: that of the thread that renders, of
-//! child processes once they have ended, and what the library's process says of itself. The
-//! overlays are those of a folder that is no part of the project (`SETPOINT_CORPUS`, or
-//! `../shared/corpus`).
+//! The figures are processor time, because the machine may be busy: that of the thread that
+//! renders, of child processes once they have ended, and of the library's process by its own
+//! report. The overlays are those of a directory that is no part of the project (`SETPOINT_CORPUS`,
+//! or `../shared/corpus`).
 
 mod apps;
 mod clock;
@@ -23,7 +23,7 @@ pub use memory::render_once;
 
 use crate::Measurement;
 
-/// Every measurement of the suite, in the order of the table.
+/// All measurements of the suite, in the order of the table.
 pub const MEASUREMENTS: &[Measurement] = &[
     ("corpus", corpus::render),
     ("command", command::render),

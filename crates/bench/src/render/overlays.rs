@@ -1,4 +1,4 @@
-//! Overlays to render: those of the corpus on disk, and the files of others in memory.
+//! Overlays to render: those of the corpus on disk, and generated ones in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use setpoint_kustomize::build::{Options, build};
 use setpoint_kustomize::files::{FileError, Files};
 
-/// The files of a folder.
+/// The files of a directory.
 pub(super) struct Disk(pub(super) PathBuf);
 
 impl Files for Disk {
@@ -26,7 +26,7 @@ impl Files for Disk {
     }
 }
 
-/// Files that are nowhere but here.
+/// Files that exist only in memory.
 #[derive(Clone, Default)]
 pub(super) struct Memory(pub(super) BTreeMap<String, Arc<[u8]>>);
 
@@ -42,7 +42,7 @@ impl Files for Memory {
     }
 }
 
-/// What a folder is rendered to.
+/// Returns the rendered text of a directory.
 pub(super) fn rendered(files: &dyn Files, folder: &str) -> anyhow::Result<String> {
     let text = build(files, folder, &Options::default()).and_then(|built| built.to_yaml());
     text.map_err(|error| anyhow!("{folder}: {error}"))
@@ -51,11 +51,11 @@ pub(super) fn rendered(files: &dyn Files, folder: &str) -> anyhow::Result<String
 /// One overlay of the corpus.
 pub(super) struct Overlay {
     pub(super) name: String,
-    /// Where its files are.
+    /// The directory of its files.
     pub(super) root: PathBuf,
-    /// The folder that is rendered, from there.
+    /// The rendered directory, relative to `root`.
     pub(super) target: String,
-    /// What kustomize made of it.
+    /// The output of kustomize.
     pub(super) expected: String,
 }
 
@@ -65,7 +65,7 @@ impl Overlay {
     }
 }
 
-/// All overlays of the corpus. Without it nothing is measured, and that is no success.
+/// Returns all overlays of the corpus. Without it nothing is measured, and that is no success.
 pub(super) fn corpus() -> anyhow::Result<Vec<Overlay>> {
     let folder = corpus_folder()?.join("kustomize");
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -73,7 +73,7 @@ pub(super) fn corpus() -> anyhow::Result<Vec<Overlay>> {
     cases.retain(|case| case.join("case.json").is_file());
     cases.sort();
     if cases.is_empty() {
-        bail!("{} holds no overlay; is it the folder of the corpus?", folder.display());
+        bail!("{} holds no overlay; is it the directory of the corpus?", folder.display());
     }
     cases.iter().map(|case| overlay(case)).collect()
 }
@@ -86,9 +86,9 @@ fn overlay(root: &Path) -> anyhow::Result<Overlay> {
     Ok(Overlay { name, root: root.canonicalize()?, target: target.to_owned(), expected })
 }
 
-#[expect(clippy::disallowed_methods, reason = "the corpus is no part of the project: somebody says where it is")]
+#[expect(clippy::disallowed_methods, reason = "the corpus is no part of the project: a variable names its directory")]
 fn corpus_folder() -> anyhow::Result<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     let found = std::env::var_os("SETPOINT_CORPUS").map(PathBuf::from).or_else(|| beside.is_dir().then_some(beside));
-    found.context("the corpus of overlays is not there; let SETPOINT_CORPUS name its folder")
+    found.context("the corpus of overlays was not found; set SETPOINT_CORPUS to its directory")
 }

@@ -1,4 +1,4 @@
-//! Where kustomize is: xtask builds both of its forms with Go and says where.
+//! The paths of kustomize: xtask builds both of its forms with Go and passes their paths.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use anyhow::Context;
 
 /// The command.
 pub(super) const COMMAND: &str = "SETPOINT_KUSTOMIZE";
-/// Its library in a process of ours that stays: crates/kustomize/record/peer.
+/// Its library in a process of ours that keeps running: crates/kustomize/record/peer.
 pub(super) const LIBRARY: &str = "SETPOINT_KUSTOMIZE_PEER";
 
 #[expect(clippy::disallowed_methods, reason = "xtask says here where the tools are that it has built")]
