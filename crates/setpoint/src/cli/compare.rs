@@ -50,7 +50,7 @@ pub(super) struct Compare {
     /// kustomization]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Which files a kustomization may load: only those in its own directory, or any
+    /// Files that a kustomization may load: only those in its own directory, or any
     #[arg(long, value_enum, value_name = "RESTRICTION", default_value_t = Restriction::RootOnly)]
     load_restrictor: Restriction,
 }

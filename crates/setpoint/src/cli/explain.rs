@@ -52,7 +52,7 @@ pub(super) struct Explain {
     /// Directory of the kustomization
     #[arg(short = 'k', long, value_name = "DIR", default_value = ".", conflicts_with = "app")]
     kustomization: PathBuf,
-    /// Which files a kustomization may load: only those in its own directory, or any
+    /// Files that a kustomization may load: only those in its own directory, or any
     #[arg(long, value_enum, value_name = "RESTRICTION", default_value_t = Restriction::RootOnly, conflicts_with = "app")]
     load_restrictor: Restriction,
     /// Explain a resource of this app of the agent, as `name` or `scope/name`, instead of a

@@ -59,7 +59,7 @@ pub(super) struct Build {
     /// Order of the resources, unless the kustomization has `sortOptions`: by kind, or unsorted
     #[arg(long, value_enum, value_name = "ORDER", default_value_t = Reorder::Legacy)]
     reorder: Reorder,
-    /// Which files a kustomization may load: only those in its own directory, or any
+    /// Files that a kustomization may load: only those in its own directory, or any
     #[arg(long, value_enum, value_name = "RESTRICTION", default_value_t = Restriction::RootOnly)]
     load_restrictor: Restriction,
     /// Add the label that marks resources as managed by kustomize

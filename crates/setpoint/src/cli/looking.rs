@@ -14,7 +14,7 @@ use crate::show;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint status                  the agent, its stores, one line for each app
+  setpoint status                  show the agent, its stores, and one line per app
   setpoint status --output json | jq -r '.apps[] | select(.state != \"converged\") | .app'
                                    list the apps that have not converged")]
 pub(super) struct Status {}
@@ -23,7 +23,7 @@ pub(super) struct Status {}
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint get shop                the app `shop` of the scope `default`
+  setpoint get shop                show the app `shop` of the scope `default`
   setpoint get web/shop --output json")]
 pub(super) struct Get {
     /// The app, as `name` or `scope/name`
@@ -67,9 +67,9 @@ pub(super) struct Tree {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint history                 the newest 20 records of all apps
+  setpoint history                 show the newest 20 records of all apps
   setpoint history web/shop --limit 100
-  setpoint history --before 412    the page before record 412")]
+  setpoint history --before 412    show the records before record 412")]
 pub(super) struct History {
     /// Show only this app, as `name` or `scope/name`
     #[arg(value_parser = app)]
@@ -86,7 +86,7 @@ pub(super) struct History {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint drift                   the newest 20 drifts of all apps
+  setpoint drift                   show the newest 20 drifts of all apps
   setpoint drift web/shop --limit 5")]
 pub(super) struct Drift {
     /// Show only this app, as `name` or `scope/name`

@@ -19,6 +19,7 @@ Examples:
   setpoint completions bash > /etc/bash_completion.d/setpoint
   setpoint completions fish > ~/.config/fish/completions/setpoint.fish")]
 pub(super) struct Completions {
+    /// Shell to print the script for
     shell: Shell,
 }
 

@@ -151,7 +151,7 @@ Examples:
 Exit codes:
   0  success
   1  could not run: wrong usage, no agent, an unreadable file, a full disk
-  2  there are changes (plan), changes were made (apply), or there are differences
+  2  there are changes (plan), changes were made (apply), or outputs differ
      (kustomize compare)
   4  ran, with a bad result: a version would be refused, a ledger is not sound, a notifier
      rejected the test message, an app failed, no log could be read

@@ -15,7 +15,7 @@ pub(super) enum Command {
     /// Send a test message to every notifier, and print each result
     #[command(after_help = "\
 Examples:
-  setpoint notify test             exit code 4 if a notifier rejects it")]
+  setpoint notify test             send a test message; exit code 4 if a notifier rejects it")]
     Test,
 }
 
