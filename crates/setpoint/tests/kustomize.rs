@@ -185,7 +185,7 @@ fn a_url_in_the_place_of_a_folder_is_refused_with_what_to_do() {
     for arguments in [&["kustomize", "build", url][..], &["explain", "Deployment/web", "-k", url]] {
         let run = run_in(tree.path(), arguments);
         assert_eq!((run.code, run.output.as_str()), (Some(1), ""));
-        let told = "`https://github.com/org/repo//deploy?ref=v1` is a Git repository, and nothing is fetched while rendering: clone it, check out the version, and name the folder in the clone";
+        let told = "`https://github.com/org/repo//deploy?ref=v1` is a Git repository, and rendering fetches nothing: clone it, check out the version, and name the directory in the clone";
         assert!(run.complaints.trim_end().ends_with(told), "{}", run.complaints);
     }
     fs::create_dir_all(tree.path().join("github.com/org")).unwrap();

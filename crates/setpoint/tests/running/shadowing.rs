@@ -207,7 +207,7 @@ async fn a_version_that_a_newer_one_overtakes_is_passed_over_and_told() {
         .iter()
         .map(|version| passed.find(&version[..7]).unwrap_or_else(|| panic!("{version} is named: {passed}")));
     assert!(places.is_sorted(), "{passed}");
-    assert!(lab.told(&["get", "hello"]).contains("1, because newer versions came"));
+    assert!(lab.told(&["get", "hello"]).contains("1, because newer versions arrived"));
     agent.stop().await;
 }
 
