@@ -1,5 +1,5 @@
-//! Anchors: the newest checkpoint kept outside the data folder, so that a data folder that was
-//! restored, cut or rewritten does not match it.
+//! Anchors: the newest checkpoint of a log, stored outside the data directory. A data directory
+//! that was restored, truncated or rewritten does not match it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -21,8 +21,7 @@ impl AnchorFile {
         Self { path: path.into(), history: None }
     }
 
-    /// Also appends every checkpoint to `path`, for whoever wants to look back further than the
-    /// newest.
+    /// Also appends every checkpoint to `path`, for readers that need more than the newest.
     #[must_use]
     pub fn with_history(mut self, path: impl Into<PathBuf>) -> Self {
         self.history = Some(path.into());
@@ -33,15 +32,16 @@ impl AnchorFile {
         &self.path
     }
 
-    /// The file that is written before it takes the anchor's place. Its mode stays as it is.
+    /// Returns the path of the temporary file that is renamed to the anchor. An existing file keeps
+    /// its mode.
     pub fn next(&self) -> PathBuf {
         let mut next = self.path.clone().into_os_string();
         next.push(".next");
         next.into()
     }
 
-    /// The signed text. `None` only if there is no file; a file that cannot be read is an error,
-    /// not an absence.
+    /// Reads the signed text. Returns `None` only if there is no file: a file that cannot be read
+    /// is an error, not an absence.
     pub fn read(&self) -> io::Result<Option<String>> {
         match fs::read_to_string(&self.path) {
             Ok(text) => Ok(Some(text)),
@@ -50,8 +50,8 @@ impl AnchorFile {
         }
     }
 
-    /// Replaces the checkpoint. After a crash the file holds the old one or the new one, never half
-    /// of one.
+    /// Replaces the checkpoint. After a crash the file holds the old checkpoint or the new one,
+    /// never a part of one.
     pub fn write(&self, checkpoint: &Checkpoint) -> io::Result<()> {
         if let Some(history) = &self.history {
             let mut file = OpenOptions::new().create(true).append(true).open(history)?;
@@ -67,9 +67,9 @@ impl AnchorFile {
         self.sync_folder()
     }
 
-    /// Copies the checkpoint to a file of its own beside the anchor, named by the time in
-    /// milliseconds, which must not be there yet: what an anchor has seen stays provable when it
-    /// begins anew. Answers where the copy is.
+    /// Copies the checkpoint to a new file next to the anchor and returns its path, so that the
+    /// anchored state stays provable after a new log begins. The name holds the time in
+    /// milliseconds. Fails if the file exists.
     pub fn keep_former(&self, now: Timestamp) -> io::Result<PathBuf> {
         let mut former = self.path.clone().into_os_string();
         former.push(format!(".former-{}", now.as_millis()));
@@ -82,13 +82,13 @@ impl AnchorFile {
         Ok(former)
     }
 
-    /// Takes the anchor away, for another log to begin there. Keep it first.
+    /// Removes the anchor, so that another log can begin there. Call [`Self::keep_former`] first.
     pub fn clear(&self) -> io::Result<()> {
         fs::remove_file(&self.path)?;
         self.sync_folder()
     }
 
-    /// A rename, a new name or a removed one is only safe once the folder is.
+    /// Syncs the directory, without which a rename, a new name or a removal is not durable.
     fn sync_folder(&self) -> io::Result<()> {
         match self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             Some(parent) => File::open(parent)?.sync_all(),

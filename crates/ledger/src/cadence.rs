@@ -1,12 +1,12 @@
-//! When a checkpoint is due: only after new records, so that an idle log writes nothing.
+//! Decides when a checkpoint is due: only after new records, so that an idle log writes nothing.
 
 use setpoint_core::time::{Span, Timestamp};
 
 use crate::record::Kind;
 
-/// Most records without a checkpoint.
+/// The most records without a checkpoint.
 pub const RECORDS: u64 = 1_000;
-/// Longest time a record stays without one.
+/// The longest time that a record has no checkpoint.
 pub const LONGEST: Span = Span::seconds(60);
 
 /// The records since the last checkpoint.
@@ -18,8 +18,8 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// Records found when a log was opened: how old they are is unknown, so they are due with the
-    /// next one.
+    /// Counts the records found when a log was opened. Their age is unknown, so they are due with
+    /// the next record.
     pub fn found(count: u64) -> Self {
         Self { count, oldest: (count > 0).then(Timestamp::default), urgent: false }
     }
@@ -38,7 +38,7 @@ impl Unsigned {
         self.urgent || self.count >= RECORDS || self.oldest.is_some_and(|oldest| now.since(oldest) >= LONGEST)
     }
 
-    /// When a checkpoint is due if nothing more is written: the instant to ask for one.
+    /// Returns when a checkpoint is due if nothing more is written. A caller asks for one then.
     pub fn due_at(&self) -> Option<Timestamp> {
         self.oldest.map(|oldest| oldest + LONGEST)
     }

@@ -1,5 +1,5 @@
-//! Checkpoints: a log's size and root, signed, in the C2SP tlog-checkpoint form, so that existing
-//! witnesses and verifiers can read them.
+//! Checkpoints: a log's size and root, signed. The form is C2SP tlog-checkpoint, so that existing
+//! witnesses and verifiers can read it.
 //!
 //! ```text
 //! setpoint.example/hub
@@ -10,7 +10,7 @@
 //! — setpoint.example/hub base64 of key id and Ed25519 signature
 //! ```
 //!
-//! The extension line names the epoch: after a restore the new epoch must be above every one that
+//! The extension line holds the epoch: after a restore the new epoch must be above every epoch that
 //! was ever used.
 
 use data_encoding::BASE64;
@@ -23,7 +23,7 @@ use crate::origin::Origin;
 /// The signed-note algorithm number of Ed25519.
 const ED25519: u8 = 1;
 
-/// A checkpoint that cannot be believed.
+/// The reason why a checkpoint is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCheckpoint {
     #[error("it is not a checkpoint: {problem}")]
@@ -34,7 +34,7 @@ pub enum BadCheckpoint {
     Forged { key: String },
 }
 
-/// The key a log's writer signs with.
+/// The key that signs the checkpoints of a log.
 #[derive(Clone)]
 pub struct Signer {
     name: Origin,
@@ -42,7 +42,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// `name` is who signs; usually the origin of the log.
+    /// Builds a signer. `name` is the signer's name, usually the origin of the log.
     pub fn new(name: Origin, seed: &[u8; 32]) -> Self {
         Self { name, key: SigningKey::from_bytes(seed) }
     }
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Signer {
     }
 }
 
-/// The key others check a log's checkpoints with.
+/// The key that verifies the checkpoints of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     name: Origin,
@@ -66,7 +66,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// The text form of signed notes: `name+key id+base64 of algorithm and key`.
+    /// Returns the text form of signed notes: `name+key id+base64 of algorithm and key`.
     pub fn to_text(&self) -> String {
         let id = u32::from_be_bytes(self.id());
         format!("{}+{id:08x}+{}", self.name, BASE64.encode(&[&[ED25519][..], self.key.as_bytes()].concat()))
@@ -82,7 +82,7 @@ impl PublicKey {
     }
 }
 
-/// A log's size and root at one moment, and the signed text that says so.
+/// A log's size and root at one moment, with their signed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub origin: Origin,
@@ -103,8 +103,8 @@ impl Checkpoint {
         Self { origin, epoch, size, root, text }
     }
 
-    /// Reads a checkpoint that one of `keys` signed: the writer's own, or one it had before a
-    /// rotation.
+    /// Reads a checkpoint that one of `keys` signed: the writer's current key, or one it had before
+    /// a rotation.
     pub fn open(text: &str, keys: &[PublicKey]) -> Result<Self, BadCheckpoint> {
         let (body, signatures) = text.rsplit_once("\n\n").ok_or(form("it has no signature"))?;
         let body = format!("{body}\n");
@@ -113,8 +113,8 @@ impl Checkpoint {
         Ok(Self { origin, epoch, size, root, text: text.to_owned() })
     }
 
-    /// Reads what a checkpoint says without asking who signed it: enough to tell whose it is, never
-    /// to believe it.
+    /// Reads a checkpoint without verifying its signature. The result identifies the log, but
+    /// proves nothing.
     pub fn read_unproven(text: &str) -> Result<Self, BadCheckpoint> {
         let (body, _) = text.rsplit_once("\n\n").ok_or(form("it has no signature"))?;
         let (origin, epoch, size, root) = parse_body(&format!("{body}\n"))?;
@@ -137,7 +137,7 @@ fn parse_body(body: &str) -> Result<(Origin, u64, u64, Digest), BadCheckpoint> {
     Ok((origin, epoch.ok_or(form("the epoch is not a number"))?, size, root))
 }
 
-/// Decimal digits without sign or leading zeros: one number, one spelling.
+/// Parses decimal digits without sign or leading zeros, so that each number has one spelling.
 fn parse_number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
@@ -153,7 +153,7 @@ fn check_signatures(body: &str, signatures: &str, keys: &[PublicKey]) -> Result<
         let Some((id, signature)) = signed.split_first_chunk::<4>() else {
             return Err(form("a signature is too short"));
         };
-        // Other keys, witnesses among them, may have signed as well: they are not ours to judge.
+        // Signatures of other keys, such as those of witnesses, are ignored.
         if let Some(key) = keys.iter().find(|key| key.name.as_str() == name && key.id() == *id) {
             let signature = Signature::from_slice(signature).map_err(|_| form("a signature has a wrong length"))?;
             let forged = BadCheckpoint::Forged { key: key.name.to_string() };

@@ -1,4 +1,5 @@
-//! The [`Ledger`] trait: what the engine may ask of a ledger, and what crash recovery relies on.
+//! The [`Ledger`] trait: the operations the engine needs, and the guarantees crash recovery relies
+//! on.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,25 +18,26 @@ use crate::origin::Origin;
 use crate::proof::{Consistency, Inclusion};
 use crate::record::{Entry, Kind};
 
-/// An answer on its way.
+/// The pending result of a ledger operation.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;
 
 /// A request to be the one writer of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseRequest {
     pub origin: Origin,
-    /// Who asks. The same holder may ask again after a crash without waiting, and gets a new epoch.
+    /// The name of the requester. The same holder may acquire again after a crash without waiting,
+    /// and gets a new epoch.
     pub holder: String,
     pub now: Timestamp,
     pub length: Span,
 }
 
-/// The right to write a log, until it runs out.
+/// The right to write a log, until it expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub origin: Origin,
     pub holder: String,
-    /// Larger than every epoch of this log before.
+    /// The epoch, larger than every earlier one of this log.
     pub epoch: u64,
     pub expires: Timestamp,
 }
@@ -47,12 +49,12 @@ pub struct Batch {
     pub epoch: u64,
     pub now: Timestamp,
     pub entries: Vec<Entry>,
-    /// Bundles the entries speak of, by digest.
+    /// The bundles that the entries refer to, by digest.
     pub bundles: BTreeMap<Digest, Vec<u8>>,
 }
 
 impl Batch {
-    /// Most entries of one batch: a transaction must not starve its neighbours.
+    /// The most entries of one batch: a long transaction would delay other writers.
     pub const MOST_ENTRIES: usize = 10_000;
     /// The longest bundle.
     pub const LONGEST_BUNDLE: usize = 64 << 20;
@@ -61,7 +63,7 @@ impl Batch {
         Self { origin: lease.origin.clone(), epoch: lease.epoch, now, entries, bundles: BTreeMap::new() }
     }
 
-    /// Refuses what no ledger records.
+    /// Refuses a batch that no ledger records.
     pub fn check(&self) -> Result<(), LedgerError> {
         if self.entries.is_empty() {
             return Err(LedgerError::input("a batch without entries"));
@@ -74,27 +76,27 @@ impl Batch {
         }
         match self.bundles.iter().find(|(digest, bytes)| Digest::of(bytes) != **digest) {
             Some((digest, _)) => {
-                Err(LedgerError::input(format!("bundle {digest} has other bytes than its digest says")))
+                Err(LedgerError::input(format!("the bytes of bundle {digest} do not match its digest")))
             }
             None => Ok(()),
         }
     }
 }
 
-/// Where a batch was recorded.
+/// The place where a batch was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// The sequence numbers of its records.
     pub seqs: Range<u64>,
 }
 
-/// Whether a log's past agrees with the checkpoints that are kept outside of it: its anchor, and
-/// what a data directory remembers of its ledger.
+/// The agreement of a log's past with the checkpoints outside it: its anchor, and the newest
+/// checkpoint that a data directory remembers of its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It does, or there is no such checkpoint.
+    /// The log agrees, or there is no such checkpoint.
     Sound,
-    /// The checkpoint covers more records than there are: an older copy was restored.
+    /// The checkpoint covers more records than the log has: an older copy was restored.
     Behind { anchored: u64, present: u64 },
     /// The checkpoint was signed over other records.
     Forked { anchored: u64 },
@@ -115,22 +117,22 @@ impl fmt::Display for Standing {
 }
 
 impl Standing {
-    /// The records that are lost, of a log with this anchor.
+    /// Returns the lost records of a log with this anchor.
     pub fn lost(self) -> Range<u64> {
         match self {
             Self::Sound => 0..0,
             Self::Behind { anchored, present } => present..anchored,
-            // Which of the anchored records are gone cannot be told: all of them may be.
+            // Which of the anchored records are lost is unknown: it may be all of them.
             Self::Forked { anchored } => 0..anchored,
         }
     }
 
-    /// What a person can do about it.
+    /// Returns the action that corrects the problem.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Sound => "there is nothing to do",
             Self::Behind { present: 0, .. } => {
-                "restore a copy of the data folder, or stop the agent and begin anew with `setpoint recover`"
+                "restore a copy of the data directory, or stop the agent and start a new ledger with `setpoint recover`"
             }
             Self::Behind { .. } | Self::Forked { .. } => {
                 "restore the newer copy, or stop the agent and record the gap with `setpoint ledger gap`"
@@ -139,44 +141,44 @@ impl Standing {
     }
 }
 
-/// Where a log stands.
+/// The newest state of a log: its epoch, size and root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     pub origin: Origin,
-    /// The newest epoch that was given out; 0 before the first.
+    /// The newest acquired epoch; 0 before the first.
     pub epoch: u64,
     pub size: u64,
     pub root: Digest,
-    /// How many records the newest checkpoint covers.
+    /// The number of records that the newest checkpoint covers.
     pub checkpointed: u64,
-    /// How many records the anchor covers; `None` without an anchor.
+    /// The number of records that the anchor covers; `None` without an anchor.
     pub anchored: Option<u64>,
-    /// Why the anchor does not follow. Records are made all the same; what it does not cover can be
-    /// cut off unseen.
+    /// The reason why the anchor cannot be updated. Records are still appended, but records that
+    /// the anchor does not cover can be cut off unnoticed.
     pub anchor_trouble: Option<String>,
-    /// When [`Ledger::checkpoint`] is due if nothing more is written.
+    /// The time when [`Ledger::checkpoint`] is due if nothing more is written.
     pub checkpoint_due: Option<Timestamp>,
     pub standing: Standing,
 }
 
-/// A log's facts and where it stands, read at one moment.
+/// A log's facts and its head, read at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
     pub facts: Facts,
     pub head: Head,
 }
 
-/// What is left of a record's body.
+/// The state of a record's body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// The record has none.
     None,
-    /// It was erased, and a later record says so.
+    /// The body was erased, and a later record documents it.
     Erased,
     Bytes(Vec<u8>),
 }
 
-/// A request to erase a body. It is itself recorded: nothing disappears silently.
+/// A request to erase a body. The erasure is recorded, so that nothing disappears silently.
 #[derive(Clone, Debug)]
 pub struct Erasure {
     pub origin: Origin,
@@ -189,7 +191,7 @@ pub struct Erasure {
 }
 
 impl Erasure {
-    /// The record of the erasure. `erased` is what a verifier looks for.
+    /// Returns the record of the erasure. Verifiers read its field `erased`.
     pub fn entry(&self) -> Entry {
         let subject = format!("record {}", self.seq);
         Entry::new(Kind::Override, self.scope.clone(), subject, self.actor.clone(), self.now)
@@ -205,34 +207,35 @@ pub struct Gap {
     pub lease: LeaseRequest,
     pub actor: Actor,
     pub reason: String,
-    /// The lost range as the operator read it: must be the one the anchor shows.
+    /// The lost range, as the operator entered it. It must be the range that the anchor shows.
     pub lost: Range<u64>,
 }
 
 impl Gap {
-    /// The record of the gap, if it names what `anchor` shows to be lost from a log that stands so.
+    /// Returns the record of the gap. Refuses a range that differs from the one `anchor` shows as
+    /// lost.
     pub fn entry(&self, standing: Standing, present: u64, anchor: &Checkpoint) -> Result<Entry, LedgerError> {
         if standing == Standing::Sound {
-            return Err(LedgerError::input("there is no gap: the log agrees with every checkpoint kept outside of it"));
+            return Err(LedgerError::input("there is no gap: the log agrees with every checkpoint outside it"));
         }
         let lost = standing.lost();
         if lost != self.lost {
             let (named, found) = (&self.lost, lost);
-            return Err(LedgerError::input(format!("the gap names records {named:?}, but lost are {found:?}")));
+            return Err(LedgerError::input(format!("the gap names records {named:?}, but {found:?} are lost")));
         }
         Ok(self.further_entry(standing, present, anchor))
     }
 
-    /// The record of the same gap for another checkpoint that shows it, so that a verifier accepts
-    /// that one too.
+    /// Returns the record of the same gap for another checkpoint that shows it, so that a verifier
+    /// accepts that checkpoint too.
     pub fn further_entry(&self, standing: Standing, present: u64, checkpoint: &Checkpoint) -> Entry {
         gap_entry(checkpoint, standing.lost(), self.actor.clone(), &self.reason, self.lease.now)
             .with_data("present", present)
     }
 }
 
-/// The record of a log that is lost as a whole, with the key that signed it: all that is left of it
-/// is what its anchor says. It stands in the log that takes its place.
+/// Returns the record of a log that is lost together with its signing key: only its anchor is left.
+/// The record is part of the log that replaces it.
 pub fn lost_log_entry(anchor: &Checkpoint, actor: Actor, reason: &str, now: Timestamp) -> Entry {
     gap_entry(anchor, 0..anchor.size, actor, reason, now)
 }
@@ -247,65 +250,66 @@ fn gap_entry(anchor: &Checkpoint, lost: Range<u64>, actor: Actor, reason: &str, 
         .with_data("reason", reason)
 }
 
-/// A set of logs, one writer each, with the facts their records make.
+/// A set of logs, each with one writer, and the facts that result from their records.
 ///
-/// Crash recovery relies on this, and every implementation shows it by passing the suite in
-/// `conformance`:
+/// Crash recovery relies on these guarantees. Every implementation proves them by passing the suite
+/// in `conformance`:
 ///
-/// 1. **An answered append is durable.** When [`append`](Self::append) answers `Ok`, the batch
+/// 1. **A confirmed append is durable.** When [`append`](Self::append) returns `Ok`, the batch
 ///    survives loss of power.
-/// 2. **All or nothing.** A batch is there with its records, facts, bodies and bundles, or nothing
-///    of it is. One that was answered with an error may be there after a crash (the error came
-///    after the sync), but never in part.
+/// 2. **All or nothing.** A batch is stored with its records, facts, bodies and bundles, or not at
+///    all. A batch whose append returned an error may be stored after a crash (the error came after
+///    the sync), but never in part.
 /// 3. **One order.** Records of a log are numbered from 0 without gaps; epochs never fall along
 ///    them.
-/// 4. **Fencing.** After [`acquire`](Self::acquire) gave out an epoch, no batch of an earlier one
-///    is recorded; nor is one whose lease has run out.
-/// 5. **Facts are a fold.** [`load`](Self::load) answers what folding the changes of all records
-///    gives.
-/// 6. **Doubt stops writing.** After an error while making records durable nothing more is recorded
-///    until the ledger is opened again: the operating system may have dropped the pages it could
-///    not write. Reading goes on.
+/// 4. **Fencing.** After [`acquire`](Self::acquire) returned an epoch, no batch of an earlier epoch
+///    is recorded, and no batch whose lease has expired.
+/// 5. **Facts are a fold.** [`load`](Self::load) returns the fold of the changes of all records.
+/// 6. **Doubt stops writing.** After an error while making records durable, nothing more is
+///    recorded until the ledger is opened again: the operating system may have dropped the pages it
+///    could not write. Reading still works.
 /// 7. **A claim has one holder**: a `(target identity, key)` claimed in one log is refused in
 ///    another.
-/// 8. **In the order of the calls.** Whoever calls [`append`](Self::append) twice finds the first
-///    batch before the second, whichever answer is awaited first; so a batch may rest on one whose
-///    answer is still on its way. A call is a request: dropping its answer does not take it back.
+/// 8. **In the order of the calls.** Of two calls of [`append`](Self::append), the first batch is
+///    recorded first, in whatever order the results are awaited. So a batch may depend on one whose
+///    result is still pending. A call is a request: dropping its future does not cancel it.
 ///
-/// An error never stands for "nothing there".
+/// An error never means that something is absent.
 pub trait Ledger: Send + Sync + fmt::Debug {
-    /// Becomes the writer of a log, in a new epoch. Refused while another holder's lease runs.
+    /// Acquires a log for writing, in a new epoch. Fails while the lease of another holder is
+    /// valid.
     fn acquire(&self, request: LeaseRequest) -> Answer<'_, Lease>;
 
-    /// Extends a lease that has not run out. One that has must be acquired again, in a new epoch.
+    /// Extends a lease that has not expired. An expired lease must be acquired again, in a new
+    /// epoch.
     fn renew(&self, lease: &Lease, now: Timestamp, length: Span) -> Answer<'_, Lease>;
 
-    /// Gives a lease up, so that another holder need not wait.
+    /// Releases a lease, so that another holder need not wait.
     fn release(&self, lease: &Lease) -> Answer<'_, ()>;
 
     /// Records a batch: one transaction, one sync.
     fn append(&self, batch: Batch) -> Answer<'_, Appended>;
 
-    /// A log's facts. A log nobody ever wrote has none and size 0.
+    /// Returns a log's facts. A log that was never written has none, and size 0.
     fn load(&self, origin: &Origin) -> Answer<'_, Loaded>;
 
-    /// Where a log stands, without its facts.
+    /// Returns a log's head, without its facts.
     fn head(&self, origin: &Origin) -> Answer<'_, Head>;
 
-    /// The stored bytes of the records in `range`, which must lie within the log.
+    /// Returns the stored bytes of the records in `range`, which must lie within the log.
     fn records(&self, origin: &Origin, range: Range<u64>) -> Answer<'_, Vec<Vec<u8>>>;
 
-    /// The body of one record.
+    /// Returns the body of one record.
     fn body(&self, origin: &Origin, seq: u64) -> Answer<'_, Body>;
 
-    /// Erases a body and records that, in one transaction.
+    /// Erases a body and records the erasure, in one transaction.
     fn erase_body(&self, erasure: Erasure) -> Answer<'_, Appended>;
 
-    /// A bundle's bytes; `None` if no batch brought it.
+    /// Returns a bundle's bytes, or `None` if no batch contained it.
     fn bundle(&self, digest: &Digest) -> Answer<'_, Option<Vec<u8>>>;
 
-    /// Signs the head if there are records since the last checkpoint. The newest checkpoint, if
-    /// there is any.
+    /// Signs the head if there are records since the last checkpoint. Returns the newest
+    /// checkpoint, if there is one.
     fn checkpoint(&self, origin: &Origin) -> Answer<'_, Option<Checkpoint>>;
 
     /// Proves that record `seq` is among the first `size`.
@@ -314,13 +318,13 @@ pub trait Ledger: Send + Sync + fmt::Debug {
     /// Proves that the first `old` records are a prefix of the first `new`.
     fn prove_consistency(&self, origin: &Origin, old: u64, new: u64) -> Answer<'_, Consistency>;
 
-    /// Records what was lost, in a new epoch, and so makes a read-only log writable again.
+    /// Records the lost range, in a new epoch, and so makes a read-only log writable again.
     fn record_gap(&self, gap: Gap) -> Answer<'_, Lease>;
 
-    /// Folds the changes of all records and compares with the facts. The first difference, in
-    /// words.
+    /// Compares the fold of all records with the stored facts. Returns a description of the first
+    /// difference.
     fn replay_check(&self, origin: &Origin) -> Answer<'_, Option<String>>;
 
-    /// Signs every head that needs it. Afterwards nothing more is recorded.
+    /// Signs every head that has unsigned records. After that, nothing more is recorded.
     fn close(&self) -> Answer<'_, ()>;
 }

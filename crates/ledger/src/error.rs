@@ -1,4 +1,4 @@
-//! What a ledger refuses and how it fails, with the class a caller decides by.
+//! The errors of a ledger, with the class that decides what a caller does.
 
 use std::path::PathBuf;
 
@@ -10,29 +10,28 @@ use setpoint_core::time::Timestamp;
 use crate::contract::Standing;
 use crate::origin::Origin;
 
-/// What a caller does about an error.
+/// The reaction that an error requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Another writer took over, or the lease ran out: stop acting at once.
     Fenced,
-    /// The record is not safe: nothing may be done that depends on it, until the ledger is opened
-    /// again.
+    /// The record is not durable. Nothing may depend on it until the ledger is opened again.
     NotDurable,
-    /// The log's past is in doubt: only a person can allow writing again.
+    /// The log's past is in doubt. Only a person can allow writing again.
     ReadOnly,
-    /// Someone else holds what was asked for.
+    /// Another holder has the requested lease or key.
     Conflict,
-    /// What is stored contradicts itself.
+    /// The stored data contradicts itself.
     Corrupt,
-    /// The request cannot be right.
+    /// The request is invalid.
     Input,
-    /// It could not be read just now. This never means that nothing is there.
+    /// The data cannot be read at present. This never means that it is absent.
     Unavailable,
 }
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a ledger did not do what it was asked.
+/// The reason why a ledger did not carry out a request.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     #[error("epoch {epoch} of log {origin} is over, epoch {current} writes it now: stop acting")]
@@ -63,7 +62,7 @@ pub enum LedgerError {
     #[error("the ledger is damaged ({what}): run `setpoint ledger verify` and restore a copy")]
     Corrupt { what: String, source: Option<Source> },
 
-    #[error("a change does not fit the facts of log {origin}: load it again and decide anew")]
+    #[error("a change does not fit the facts of log {origin}: load them again and decide again")]
     Misfit { origin: Origin, source: Misfit },
 
     #[error("the request cannot be recorded: {problem}")]

@@ -1,26 +1,26 @@
-//! The RFC 6962 Merkle tree of a log, kept as its right edge: appending costs O(1) amortised, the
+//! The RFC 6962 Merkle tree of a log, stored as its right edge. Appending costs O(1) amortised, the
 //! root O(log n).
 //!
-//! Every [`SEGMENT`] records the root of the complete subtree over them is handed out, so that a
-//! store can keep one hash per segment, open a log of millions of records without reading them, and
-//! answer proofs by hashing at most a segment at each end.
+//! After every [`SEGMENT`] records the tree returns the root of the complete subtree over them. A
+//! ledger that stores one hash for each segment opens a log of millions of records without reading
+//! them, and builds proofs by hashing at most one segment at each end.
 
 use std::ops::Range;
 
 use setpoint_core::digest::Digest;
 use sha2::{Digest as _, Sha256};
 
-/// Levels of a segment's subtree.
+/// The levels of a segment's subtree.
 pub const SEGMENT_LEVEL: u32 = 10;
-/// Records per segment.
+/// The number of records in a segment.
 pub const SEGMENT: u64 = 1 << SEGMENT_LEVEL;
 
-/// H(0x00 ‖ record): the prefix keeps a record from being passed off as a node.
+/// Returns H(0x00 ‖ record). The prefix prevents a record from being passed off as a node.
 pub fn leaf_hash(record: &[u8]) -> Digest {
     Digest::from_bytes(Sha256::new().chain_update([0]).chain_update(record).finalize().into())
 }
 
-/// H(0x01 ‖ left ‖ right).
+/// Returns H(0x01 ‖ left ‖ right).
 pub fn node_hash(left: &Digest, right: &Digest) -> Digest {
     let hash = Sha256::new().chain_update([1]).chain_update(left.as_bytes()).chain_update(right.as_bytes());
     Digest::from_bytes(hash.finalize().into())
@@ -29,7 +29,7 @@ pub fn node_hash(left: &Digest, right: &Digest) -> Digest {
 /// A segment that has just become complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Covers records `index * SEGMENT .. (index + 1) * SEGMENT`.
+    /// The index: the segment covers the records `index * SEGMENT .. (index + 1) * SEGMENT`.
     pub index: u64,
     pub root: Digest,
 }
@@ -42,12 +42,12 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// How many records the tree covers.
+    /// Returns the number of records that the tree covers.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Appends one record's hash. Answers the segment it completes, if it does.
+    /// Appends one record's hash. Returns the segment that it completes, if any.
     pub fn push(&mut self, leaf: Digest) -> Option<Segment> {
         self.push_subtree(0, leaf)
     }
@@ -55,7 +55,7 @@ impl Tree {
     /// Appends the root of a complete segment.
     ///
     /// # Panics
-    /// If the tree does not end at a segment's edge: the hash would stand for other records.
+    /// If the tree does not end at a segment's edge: the hash would be counted for other records.
     pub fn push_segment(&mut self, root: Digest) {
         assert!(self.size.is_multiple_of(SEGMENT), "a segment begins at a multiple of {SEGMENT}");
         self.push_subtree(SEGMENT_LEVEL, root);
@@ -65,7 +65,7 @@ impl Tree {
         let mut hash = root;
         let mut completed = None;
         let mut level_now = level;
-        // Equal subtrees merge upwards, as the ones of a binary counter carry.
+        // Equal subtrees merge upwards, like the carries of a binary counter.
         while self.size >> level_now & 1 == 1 {
             let left = self.peaks.pop().expect("a set bit of the size has its peak");
             hash = node_hash(&left, &hash);
@@ -79,23 +79,24 @@ impl Tree {
         completed
     }
 
-    /// The tree's root; of an empty tree the hash of nothing.
+    /// Returns the tree's root; of an empty tree, the hash of nothing.
     pub fn root(&self) -> Digest {
         let peaks = self.peaks.iter().rev().copied();
         peaks.reduce(|right, left| node_hash(&left, &right)).unwrap_or_else(|| Digest::of(b""))
     }
 }
 
-/// The largest power of two below `size`: where RFC 6962 splits a tree of two or more records.
+/// Returns the largest power of two below `size`, where RFC 6962 splits a tree of two or more
+/// records.
 pub(crate) fn split(size: u64) -> u64 {
     debug_assert!(size > 1, "a single record is not split");
     1 << (size - 1).ilog2()
 }
 
-/// The whole segments inside `range`, and the records before and after them.
+/// Returns the whole segments inside `range`. Callers hash the records before and after them.
 ///
-/// A range whose start is no segment's edge is shorter than a segment in every proof, and has no
-/// whole segment.
+/// A range that does not start at a segment's edge is shorter than a segment in every proof, and so
+/// has no whole segment.
 pub fn segments_within(range: &Range<u64>) -> Range<u64> {
     if !range.start.is_multiple_of(SEGMENT) {
         return 0..0;

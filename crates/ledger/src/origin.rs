@@ -1,4 +1,4 @@
-//! The name of a log: who writes it.
+//! The name of a log: its writer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin(Arc<str>);
 
-/// A text that cannot name a log.
+/// The error for a text that is not a valid name of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` cannot name a log: use 1 to 253 printable ASCII characters without spaces and `+`")]
 pub struct BadOrigin {
-    /// What was given, escaped.
+    /// The text, escaped.
     pub text: String,
 }
 

@@ -1,8 +1,8 @@
-//! Proofs that a record is in a log (inclusion) and that a log only grew (consistency), after RFC
+//! Proofs that a record is in a log (inclusion) and that a log only grew (consistency), as in RFC
 //! 6962 §2.1.
 //!
-//! A proof is planned as the ranges of records whose hashes it holds; a store answers each range in
-//! whatever way is cheapest for it. Checking needs no store.
+//! A proof is planned as the ranges of records whose hashes it holds, so that a ledger can compute
+//! the hash of each range in its cheapest way. Checking a proof needs no ledger.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use setpoint_core::digest::Digest;
 
 use crate::merkle::{node_hash, split};
 
-/// That the record `seq` with hash `leaf` is in the log of `size` records with a known root.
+/// A proof that the record `seq` with hash `leaf` is in a log of `size` records with a known root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inclusion {
     pub seq: u64,
@@ -20,7 +20,7 @@ pub struct Inclusion {
     pub path: Vec<Digest>,
 }
 
-/// That the log of `old` records is a prefix of the log of `new` records.
+/// A proof that the log of `old` records is a prefix of the log of `new` records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consistency {
     pub old: u64,
@@ -28,7 +28,8 @@ pub struct Consistency {
     pub path: Vec<Digest>,
 }
 
-/// The ranges whose hashes prove `seq` within `size` records. `None` if it is not among them.
+/// Returns the ranges whose hashes prove `seq` within `size` records, or `None` if `seq` is not
+/// among them.
 pub fn plan_inclusion(seq: u64, size: u64) -> Option<Vec<Range<u64>>> {
     if seq >= size {
         return None;
@@ -44,13 +45,13 @@ pub fn plan_inclusion(seq: u64, size: u64) -> Option<Vec<Range<u64>>> {
         path.push(far);
         range = near;
     }
-    // The walk goes from the root down; a proof is read from the leaf up.
+    // The walk goes from the root down, but a proof is read from the leaf up.
     path.reverse();
     Some(path)
 }
 
-/// The ranges whose hashes prove that `old` records are a prefix of `new`. `None` if `old` is the
-/// larger.
+/// Returns the ranges whose hashes prove that `old` records are a prefix of `new`, or `None` if
+/// `old` is the larger.
 pub fn plan_consistency(old: u64, new: u64) -> Option<Vec<Range<u64>>> {
     if old > new {
         return None;
@@ -59,8 +60,8 @@ pub fn plan_consistency(old: u64, new: u64) -> Option<Vec<Range<u64>>> {
     if old == 0 || old == new {
         return Some(path);
     }
-    // While only left halves were entered the old root itself is the subtree's hash, and need not
-    // be sent.
+    // While the walk has entered only left halves, the old root itself is the subtree's hash, and
+    // the proof need not contain it.
     let mut old_root_is_known = true;
     while range.end != old {
         let middle = range.start + split(range.end - range.start);
@@ -81,7 +82,7 @@ pub fn plan_consistency(old: u64, new: u64) -> Option<Vec<Range<u64>>> {
 }
 
 impl Inclusion {
-    /// Whether the proof leads to `root`.
+    /// Reports whether the proof leads to `root`.
     pub fn leads_to(&self, root: &Digest) -> bool {
         let mut path = self.path.clone();
         self.seq < self.size
@@ -104,7 +105,7 @@ fn root_of_inclusion(seq: u64, size: u64, leaf: Digest, path: &mut Vec<Digest>) 
 }
 
 impl Consistency {
-    /// Whether the proof leads from `old_root` to `new_root`.
+    /// Reports whether the proof leads from `old_root` to `new_root`.
     pub fn leads(&self, old_root: &Digest, new_root: &Digest) -> bool {
         if self.old == 0 {
             return self.path.is_empty();
@@ -117,8 +118,8 @@ impl Consistency {
     }
 }
 
-/// The old and the new root that the proof's hashes make; `known` is the old root while it covers a
-/// whole subtree.
+/// Computes the old and the new root from the proof's hashes. `known` is the old root while it
+/// covers a whole subtree.
 fn roots_of_consistency(old: u64, new: u64, known: Option<Digest>, path: &mut Vec<Digest>) -> Option<(Digest, Digest)> {
     if old == new {
         let hash = known.or_else(|| path.pop())?;

@@ -1,5 +1,5 @@
-//! Entries (what the engine wants recorded) and records (entries with their place in a log, as
-//! bytes).
+//! Entries, which the engine appends, and records, which are entries with their place in a log, as
+//! bytes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,14 +14,14 @@ use crate::error::LedgerError;
 use crate::merkle::leaf_hash;
 use crate::origin::Origin;
 
-/// The format of records. A reader refuses a version it does not know.
+/// The format of records. A reader refuses an unknown version.
 pub const VERSION: u8 = 1;
-/// The longest record. What is longer belongs into its body.
+/// The longest record. Longer data belongs into the body.
 pub const LONGEST_RECORD: usize = 1 << 20;
 /// The longest body.
 pub const LONGEST_BODY: usize = 64 << 20;
 
-/// What a record is about.
+/// The subject matter of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     #[serde(rename = "store.seen")]
@@ -42,7 +42,7 @@ pub enum Kind {
     DriftObserved,
     #[serde(rename = "drift.attributed")]
     DriftAttributed,
-    /// What was told and left alone is there no longer.
+    /// A difference that was reported and not corrected no longer exists.
     #[serde(rename = "drift.over")]
     DriftOver,
     #[serde(rename = "approval")]
@@ -64,27 +64,29 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether a person's decision is only safe once it is signed: its checkpoint is made at once.
+    /// Reports whether a record of this kind gets a checkpoint at once: a person's decision is safe
+    /// only when signed.
     pub fn is_signed_at_once(self) -> bool {
         matches!(self, Self::Approval | Self::Override | Self::KeyRotated | Self::LedgerGap)
     }
 }
 
-/// What the engine wants recorded.
+/// A record before the ledger gives it a place in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub kind: Kind,
     pub scope: Scope,
-    /// What it is about: an app, a store, a target, a key.
+    /// The subject: an app, a store, a target, a key.
     pub subject: String,
     pub actor: Actor,
     pub time: Timestamp,
-    /// Integers, text, lists and maps. No secret and nothing personal: this can never be erased.
+    /// Integers, text, lists and maps. Must not hold secrets or personal data, because it can never
+    /// be erased.
     pub data: Map<String, Value>,
-    /// How it changes the facts, in the same transaction.
+    /// The changes of the facts, made in the same transaction.
     pub changes: Vec<Change>,
-    /// What is large, or may have to be erased by law: kept beside the log, its salted digest in
-    /// it.
+    /// Data that is large, or may have to be erased by law. It is stored next to the log, which
+    /// holds its salted digest.
     pub body: Option<Vec<u8>>,
 }
 
@@ -114,14 +116,14 @@ impl Entry {
     }
 }
 
-/// An entry in its place in a log. Fields in the order in which they are written, so that they need
-/// not be put in order each time.
+/// An entry in its place in a log. The fields are declared in the order in which they are written,
+/// so that they need not be sorted each time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     pub actor: Actor,
-    /// SHA-256 of salt and body. The salt goes with the body: without it the digest of a short text
-    /// is no clue.
+    /// The SHA-256 of salt and body. The salt is erased with the body: without it, the digest of a
+    /// short text reveals nothing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body: Option<Digest>,
     pub changes: Vec<Change>,
@@ -130,7 +132,7 @@ pub struct Record {
     pub kind: Kind,
     pub origin: Origin,
     pub scope: Scope,
-    /// Also its index in the Merkle tree.
+    /// The sequence number, which is also the index in the Merkle tree.
     pub seq: u64,
     pub subject: String,
     pub time: Timestamp,
@@ -138,8 +140,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads stored bytes. A record of another version or with unknown fields is refused, not half
-    /// understood.
+    /// Parses stored bytes. Refuses a record of another version or with unknown fields, rather than
+    /// understand half of it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, LedgerError> {
         let record: Self = serde_json::from_slice(bytes)
             .map_err(|source| LedgerError::corrupt("a stored record cannot be read", source))?;
@@ -154,10 +156,10 @@ impl Record {
     }
 }
 
-/// Sixteen random bytes would do; thirty-two cost nothing.
+/// The salt of a body. Sixteen random bytes would be enough; thirty-two cost nothing.
 pub type Salt = [u8; 32];
 
-/// A body with the salt that hides it.
+/// A body with the salt of its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaltedBody {
     pub salt: Salt,
@@ -174,7 +176,7 @@ impl SaltedBody {
 #[derive(Clone, Debug)]
 pub struct Sealed {
     pub seq: u64,
-    /// Canonical; hashed as stored.
+    /// The canonical bytes, hashed as stored.
     pub bytes: Vec<u8>,
     pub leaf: Digest,
     pub body: Option<SaltedBody>,
@@ -182,7 +184,7 @@ pub struct Sealed {
     pub time: Timestamp,
 }
 
-/// Gives `entry` its place and its bytes. `salt` is asked for only if there is a body.
+/// Gives `entry` its place and its bytes. Calls `salt` only if there is a body.
 pub fn seal(
     entry: Entry,
     origin: &Origin,
@@ -218,7 +220,8 @@ pub fn seal(
     Ok(Sealed { seq, leaf: leaf_hash(&bytes), bytes, body, kind: record.kind, time: record.time })
 }
 
-/// The canonical bytes of anything that serialises: records, and the rows of the facts beside them.
+/// Returns the canonical bytes of a value: a record, or a row of the facts that are stored next to
+/// it.
 pub fn canonical_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, LedgerError> {
     canonical::to_bytes(value).map_err(|error| LedgerError::input(error.to_string()))
 }

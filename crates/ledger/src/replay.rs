@@ -1,4 +1,4 @@
-//! Folding the changes of records into facts, and naming the first difference between two sets of
+//! Folds the changes of records into facts, and finds the first difference between two sets of
 //! facts.
 
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use crate::error::LedgerError;
 use crate::origin::Origin;
 use crate::record::Record;
 
-/// Folds one stored record into `facts`, which must be those of all records before it.
+/// Folds one stored record into `facts`, which must be the fold of all earlier records.
 pub fn fold(facts: &mut Facts, origin: &Origin, seq: u64, bytes: &[u8]) -> Result<(), LedgerError> {
     let record = Record::from_bytes(bytes)?;
     if record.seq != seq || record.origin != *origin {
-        let what = format!("record {seq} of {origin} says it is record {} of {}", record.seq, record.origin);
+        let what = format!("the record at {seq} of {origin} is numbered {} of {}", record.seq, record.origin);
         return Err(LedgerError::Corrupt { what, source: None });
     }
     for change in &record.changes {
@@ -28,11 +28,11 @@ pub fn fold(facts: &mut Facts, origin: &Origin, seq: u64, bytes: &[u8]) -> Resul
     Ok(())
 }
 
-/// The first difference between what the records say and what the tables hold, in words.
+/// Describes the first difference between the facts of the records and those of the tables.
 pub fn first_difference(replayed: &Facts, stored: &Facts) -> Option<String> {
     if replayed.installed_at != stored.installed_at {
         let (records, tables) = (replayed.installed_at, stored.installed_at);
-        return Some(format!("installed at: the records say {records:?}, the tables {tables:?}"));
+        return Some(format!("installed at: the records have {records:?}, the tables {tables:?}"));
     }
     in_maps("claim", &by_place(&replayed.claims), &by_place(&stored.claims))
         .or_else(|| in_maps("intent", &replayed.intents, &stored.intents))
@@ -51,7 +51,7 @@ fn in_maps<K: Ord + Debug, V: PartialEq + Debug>(
     for (key, value) in replayed {
         match stored.get(key) {
             Some(other) if other == value => {}
-            Some(other) => return Some(format!("{what} {key:?}: the records say {value:?}, the tables {other:?}")),
+            Some(other) => return Some(format!("{what} {key:?}: the records have {value:?}, the tables {other:?}")),
             None => return Some(format!("{what} {key:?} is in the records, but not in the tables")),
         }
     }

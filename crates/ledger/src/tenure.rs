@@ -1,4 +1,4 @@
-//! Who may write a log: the rules of leases and epochs, the same for every implementation.
+//! The rules of leases and epochs, the same for every implementation.
 
 use setpoint_core::mutant::Mutant;
 use setpoint_core::time::{Span, Timestamp};
@@ -7,22 +7,23 @@ use crate::contract::{Lease, LeaseRequest};
 use crate::error::LedgerError;
 use crate::origin::Origin;
 
-/// Epochs that may have been given out since an anchor was written, which follows with the next
-/// signature, and not at all while it cannot be written. A log that lost its records must not give
-/// out any of them again: intents are named by them.
+/// The number of epochs that may have been used since an anchor was written. An anchor is updated
+/// with the next signature, and not at all while it cannot be written. A log that lost its records
+/// must not use any of these epochs again: they are part of the ids of intents.
 pub const UNSEEN_EPOCHS: u64 = 1_000_000;
 
 /// The state of a log's lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tenure {
-    /// The newest epoch that was given out; 0 before the first.
+    /// The newest acquired epoch; 0 before the first.
     pub epoch: u64,
-    /// The holder of that epoch and when its lease runs out. `None` once released.
+    /// The holder of that epoch and the time when its lease expires. `None` once released.
     pub holder: Option<(String, Timestamp)>,
 }
 
 impl Tenure {
-    /// Gives out a new epoch, above every earlier one and above `past` (what an anchor remembers).
+    /// Begins a new epoch, above every earlier one and above `past`, the newest epoch that an
+    /// anchor remembers.
     pub fn acquire(&mut self, request: &LeaseRequest, past: u64) -> Result<Lease, LedgerError> {
         if let Some((holder, until)) = &self.holder
             && *holder != request.holder
@@ -36,8 +37,7 @@ impl Tenure {
         Ok(Lease { origin: request.origin.clone(), holder: request.holder.clone(), epoch: self.epoch, expires })
     }
 
-    /// Extends the current lease. It never becomes shorter: its holder may rely on what it was
-    /// told.
+    /// Extends the current lease. Never shortens it: its holder may rely on the time it got.
     pub fn renew(&mut self, lease: &Lease, now: Timestamp, length: Span) -> Result<Lease, LedgerError> {
         self.admit(&lease.origin, lease.epoch, now)?;
         let expires = lease.expires.max(now + length);
@@ -45,14 +45,14 @@ impl Tenure {
         Ok(Lease { expires, ..lease.clone() })
     }
 
-    /// Gives the lease up. Releasing one that is over changes nothing.
+    /// Releases a lease. Releasing one that is over changes nothing.
     pub fn release(&mut self, lease: &Lease) {
         if self.epoch == lease.epoch {
             self.holder = None;
         }
     }
 
-    /// Refuses a writer of an earlier epoch and one whose lease has run out.
+    /// Refuses a writer of an earlier epoch and one whose lease has expired.
     pub fn admit(&self, origin: &Origin, epoch: u64, now: Timestamp) -> Result<(), LedgerError> {
         match &self.holder {
             _ if Mutant::IgnoreEpoch.is_on() => Ok(()),

@@ -1,5 +1,5 @@
-//! Applying the changes of a batch so that they can be taken back: one that does not fit leaves no
-//! trace of the others.
+//! Applies the changes of a batch reversibly: if one change does not fit, the others leave no
+//! trace.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use setpoint_core::name::{AppId, TargetIdentity};
 
 use crate::record::Entry;
 
-/// How to take back what was applied, last change first.
+/// The steps that revert applied changes; the last change is reverted first.
 #[derive(Debug, Default)]
 #[must_use = "a batch that is not recorded must be taken back"]
 pub struct Undo(Vec<Step>);
 
-/// What was there before one change.
+/// The state before one change.
 #[derive(Debug)]
 enum Step {
     Installed,
@@ -41,14 +41,15 @@ pub fn apply(facts: &mut Facts, entries: &[Entry]) -> Result<Undo, Misfit> {
 }
 
 impl Undo {
-    /// Makes `facts`, which nothing else has changed since, what they were before.
+    /// Reverts `facts` to their state before. Nothing else may have changed them since.
     pub fn take_back(self, facts: &mut Facts) {
         self.0.into_iter().rev().for_each(|step| step.take_back(facts));
     }
 }
 
 impl Step {
-    /// `None` where there is nothing to remember: the change will not fit.
+    /// Records the state before a change. Returns `None` if there is none to record: the change
+    /// will not fit.
     fn before(facts: &Facts, change: &Change) -> Option<Self> {
         let claim =
             |place: (TargetIdentity, Key)| Self::Claim { before: facts.claims.get(&place.0, &place.1).cloned(), place };

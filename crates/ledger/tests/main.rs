@@ -1,4 +1,4 @@
-//! The in-memory ledger passes the suite, and does what the simulator needs of it.
+//! Tests that the in-memory ledger passes the suite, and that it behaves as the simulator needs.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -47,7 +47,7 @@ impl Harness for InMemory {
     }
 }
 
-/// Everything in memory answers at once: one poll must be enough.
+/// Polls a future once: everything in memory must be ready at once.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,

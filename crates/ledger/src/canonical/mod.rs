@@ -1,5 +1,5 @@
-//! Canonical JSON: one value, one sequence of bytes. What is hashed is what was written here, and
-//! nothing is ever written a second time to check a hash.
+//! Canonical JSON: each value has exactly one sequence of bytes. The bytes written here are the
+//! bytes that are hashed, and nothing is written a second time to check a hash.
 //!
 //! The form is RFC 8785 (keys sorted by UTF-16 code units, no whitespace, minimal escapes)
 //! restricted to integers that every JSON reader holds exactly: a verifier in another language must
@@ -10,12 +10,12 @@ mod writer;
 
 use serde::Serialize;
 
-/// Integers beyond this are rounded by readers that keep numbers as doubles.
+/// The largest integer that readers with doubles hold exactly. They round larger ones.
 const LARGEST_EXACT: u64 = (1 << 53) - 1;
-/// Deeper data is a mistake or an attack on the reader's stack.
+/// The deepest nesting. Deeper data is a mistake or an attack on the reader's stack.
 const DEEPEST: usize = 64;
 
-/// A value that has no canonical form.
+/// The reason why a value has no canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotCanonical {
     #[error("`{number}` is not an integer within ±(2^53 - 1): write it as text")]
@@ -24,14 +24,14 @@ pub enum NotCanonical {
     TooDeep,
     #[error("`{name}` is not text: only text can name a member")]
     Name { name: String },
-    #[error("`{name}` is there twice: keep one of the two")]
+    #[error("`{name}` is a duplicate name: remove one of the two")]
     Twice { name: String },
-    /// The value's own serialisation says so.
+    /// The value's own serialisation reports an error.
     #[error("it cannot be written: {problem}")]
     Refused { problem: String },
 }
 
-/// The canonical bytes of `value`.
+/// Returns the canonical bytes of `value`.
 pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, NotCanonical> {
     let mut out = writer::Output { bytes: Vec::with_capacity(512), ..Default::default() };
     value.serialize(writer::Writer::new(&mut out))?;

@@ -1,5 +1,5 @@
-//! Lists and objects while they are written. The members of an object are put in order once the
-//! last of them is there.
+//! Lists and objects while they are written. The members of an object are sorted when the last of
+//! them is written.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -35,19 +35,18 @@ impl<'a> List<'a> {
     }
 }
 
-/// An object whose members are being written, each as `"name":value,` in the order in which they
-/// come.
+/// An object whose members are being written, each as `"name":value,` in the order of the calls.
 pub(super) struct Object<'a> {
     writer: Writer<'a>,
-    /// Where the first member begins in the bytes, and which of all open members it is.
+    /// The position of the first member in the bytes, and its index among all open members.
     start: usize,
     first: usize,
-    /// A map gives the name before the value.
+    /// The name of the next value: a map passes the name first.
     name: Option<Cow<'static, str>>,
     closing: &'static str,
 }
 
-/// A member that was written, and where.
+/// A written member and its position.
 pub(super) struct Member {
     name: Cow<'static, str>,
     begin: usize,
@@ -85,7 +84,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Puts the members from `first` on, whose bytes begin at `start`, into the order of their names.
+/// Sorts the members from `first` on, whose bytes begin at `start`, by name.
 fn put_in_order(out: &mut Output, start: usize, first: usize) -> Written {
     let members = &mut out.members[first..];
     members.sort_unstable_by(|a, b| order(&a.name, &b.name));
@@ -100,13 +99,13 @@ fn put_in_order(out: &mut Output, start: usize, first: usize) -> Written {
     Ok(())
 }
 
-/// RFC 8785 §3.2.3: by UTF-16 code units, and never twice.
+/// Compares names by UTF-16 code units, as RFC 8785 §3.2.3 requires.
 fn order(a: &str, b: &str) -> Ordering {
-    // Most names are ASCII, of which every code unit is a byte.
+    // Most names are ASCII, where every code unit is a byte.
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
-/// The text of a map's key. Readers in other languages know names of no other type.
+/// Returns the text of a map's key. Readers in other languages know only text as a name.
 fn name_of<T: Serialize + ?Sized>(key: &T) -> Result<String, NotCanonical> {
     match serde_json::to_value(key) {
         Ok(Value::String(name)) => Ok(name),

@@ -1,5 +1,5 @@
-//! The serializer behind [`super::to_bytes`]: values go straight into bytes, without a tree of
-//! values in between. What is written of lists and objects is in [`super::nested`].
+//! The serializer behind [`super::to_bytes`]. It writes values straight into bytes, without a tree
+//! of values in between. [`super::nested`] writes lists and objects.
 
 use std::fmt::Display;
 
@@ -10,8 +10,8 @@ use super::{DEEPEST, LARGEST_EXACT, NotCanonical};
 
 pub(super) type Written = Result<(), NotCanonical>;
 
-/// What is written, and room to put members in order: one allocation for all objects of a value,
-/// not three for each.
+/// The bytes written so far, and a buffer for sorting members: one allocation for all objects of a
+/// value, not three for each.
 #[derive(Default)]
 pub(super) struct Output {
     pub(super) bytes: Vec<u8>,
@@ -22,8 +22,8 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn text(&mut self, text: &str) {
-        // serde_json escapes exactly what RFC 8785 asks for: quote, backslash and control
-        // characters.
+        // serde_json escapes exactly the characters that RFC 8785 requires: quote, backslash and
+        // control characters.
         serde_json::to_writer(&mut self.bytes, text).expect("writing text to memory cannot fail");
     }
 }
@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
         Self { out, depth: 0 }
     }
 
-    /// For a value inside of this one.
+    /// Returns a writer for a value inside this one.
     pub(super) fn inner(&mut self) -> Result<Writer<'_>, NotCanonical> {
         let depth = self.depth + 1;
         if depth > DEEPEST { Err(NotCanonical::TooDeep) } else { Ok(Writer { out: self.out, depth }) }
@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// `magnitude` is what readers that keep numbers as doubles must be able to hold.
+    /// Writes an integer. Readers that keep numbers as doubles must be able to hold `magnitude`.
     fn integer(self, number: impl Serialize + Display, magnitude: Option<u64>) -> Written {
         if magnitude.is_none_or(|magnitude| magnitude > LARGEST_EXACT) {
             return Err(NotCanonical::Number { number: number.to_string() });
@@ -59,8 +59,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Opens the object of one member that stands for an enum's variant; whoever writes the content
-    /// closes it.
+    /// Opens the object with one member that represents an enum's variant. The caller closes it
+    /// after the content.
     fn variant(self, name: &str) -> Result<Self, NotCanonical> {
         self.out.bytes.push(b'{');
         self.out.text(name);

@@ -1,4 +1,4 @@
-//! Cases about evidence: bodies, checkpoints, proofs, and what happens when the past is in doubt.
+//! Cases about evidence: bodies, checkpoints, proofs, and a log whose past is in doubt.
 
 use setpoint_core::name::{Actor, Scope};
 
@@ -36,8 +36,7 @@ pub(super) async fn an_erased_body_is_gone_and_its_erasure_is_recorded(harness: 
 pub(super) async fn proofs_lead_to_the_signed_root(harness: &dyn Harness) {
     let ledger = harness.open().await;
     let holder = lease(&*ledger, "a").await;
-    // Beyond two segments, so that proofs are made of stored segment roots and of records at both
-    // edges.
+    // More than two segments, so that proofs hold stored segment roots and records at both edges.
     let sizes = [1, 700, 1_023, 1_024, 1_025, 2_047, 2_500];
     let mut checkpoints = Vec::new();
     let mut size = 0;

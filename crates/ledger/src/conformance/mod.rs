@@ -1,4 +1,4 @@
-//! What every ledger must do, as a suite: an implementation brings a [`Harness`] and runs all
+//! The conformance suite of ledgers: an implementation provides a [`Harness`] and runs all
 //! [`CASES`].
 //!
 //! Each case states one sentence of the [`Ledger`] contract. The suite needs no runtime: it only
@@ -26,15 +26,15 @@ mod writing;
 
 type Finished<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// How the suite opens, saves and restores the ledger under test. One harness holds one ledger's
-/// data, empty at first.
+/// Opens, backs up and restores the ledger under test. One harness holds the data of one ledger,
+/// empty at first.
 pub trait Harness {
-    /// Opens the ledger over whatever is durable now. The suite has dropped the one before, with or
-    /// without closing.
+    /// Opens the ledger over the durable data. The suite has dropped the previous ledger, closed or
+    /// not.
     fn open(&self) -> Finished<'_, Box<dyn Ledger>>;
-    /// Copies the data of the ledger, which is closed.
+    /// Copies the data of the closed ledger.
     fn back_up(&self);
-    /// Puts the copy in place of the data; anchors stay as they are.
+    /// Replaces the data with the copy. Anchors stay unchanged.
     fn restore(&self);
 }
 
@@ -119,7 +119,8 @@ fn app() -> AppId {
     "web/shop".parse().expect("a valid app")
 }
 
-/// Made from its stored form: the suite is about keeping facts, not about which fields they have.
+/// Builds the claim from its stored form: the suite tests that facts persist, not which fields they
+/// have.
 fn put_claim(n: u64) -> Change {
     let claim = json!({ "target": target(), "key": key(n), "app": app(), "origin": "created" });
     Change::PutClaim { claim: serde_json::from_value(claim).expect("a claim's stored form"), from: None }

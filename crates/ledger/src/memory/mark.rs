@@ -1,6 +1,6 @@
-//! A checkpoint that is signed when it is read. Signing costs more than all else an append does,
-//! and most checkpoints of a log in memory are never read; a signature is a function of what is
-//! signed and the key, so nobody can tell when it was made.
+//! A checkpoint that is signed when it is read. Signing costs more than the rest of an append, and
+//! most checkpoints of a log in memory are never read. A signature depends only on the content and
+//! the key, so the time of signing makes no difference.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::Anchors;
 use crate::checkpoint::{Checkpoint, Signer};
 use crate::origin::Origin;
 
-/// Where a log stood when its checkpoint was due.
+/// The state of a log when its checkpoint was due.
 #[derive(Clone, Debug)]
 pub(super) enum Mark {
     Due {
@@ -18,7 +18,7 @@ pub(super) enum Mark {
         size: u64,
         root: Digest,
     },
-    /// As somebody outside remembers it, who may be wrong.
+    /// A checkpoint from outside the ledger, which may be wrong.
     Given(Checkpoint),
 }
 

@@ -1,6 +1,6 @@
-//! The ledger in memory: [`MemoryLog`] is plain, synchronous and deterministic (the simulator calls
-//! it directly; a clone of it is a backup), [`MemoryLedger`] puts it behind the [`crate::Ledger`]
-//! trait.
+//! The ledger in memory. [`MemoryLog`] is plain, synchronous and deterministic: the simulator calls
+//! it directly, and a clone of it is a backup. [`MemoryLedger`] implements the [`crate::Ledger`]
+//! trait with it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,7 +27,7 @@ mod shared;
 use mark::Mark;
 pub use shared::MemoryLedger;
 
-/// The newest checkpoint of each log, as something outside the ledger remembers it.
+/// The newest checkpoint of each log, as remembered outside the ledger.
 pub type Anchors = BTreeMap<Origin, Checkpoint>;
 
 /// A set of logs in memory.
@@ -47,7 +47,7 @@ struct Log {
     leaves: Vec<Digest>,
     tree: Tree,
     facts: Facts,
-    /// `None`: erased.
+    /// The bodies by record; `None` if erased.
     bodies: BTreeMap<u64, Option<SaltedBody>>,
     checkpointed: Option<Mark>,
     unsigned: Unsigned,
@@ -75,13 +75,13 @@ impl MemoryLog {
         Self { signer, logs: BTreeMap::new(), bundles: BTreeMap::new(), anchors: BTreeMap::new(), writable: Ok(()) }
     }
 
-    /// What an anchor outside would hold now.
+    /// Returns the checkpoints that an anchor outside would hold now.
     pub fn anchors(&self) -> Anchors {
         let signed = |(origin, mark): (&Origin, &Mark)| (origin.clone(), mark.signed(origin, &self.signer));
         self.anchors.iter().map(signed).collect()
     }
 
-    /// Opens the ledger again: durability is trusted anew, and each log is compared with `anchors`.
+    /// Opens the ledger again. Its disk works again, and each log is compared with `anchors`.
     pub fn reopen(&mut self, anchors: &Anchors) {
         self.writable = Ok(());
         self.anchors = Mark::given(anchors);
@@ -93,7 +93,8 @@ impl MemoryLog {
         }
     }
 
-    /// From now on nothing can be made durable, as on a full disk, until [`reopen`](Self::reopen).
+    /// Breaks the disk: nothing can be made durable, as on a full disk, until
+    /// [`reopen`](Self::reopen).
     pub fn break_disk(&mut self) {
         self.writable = Err("the disk refuses writes");
     }
@@ -126,7 +127,7 @@ impl MemoryLog {
         Loaded { facts, head: self.head(origin) }
     }
 
-    /// A log's facts, without copying them.
+    /// Returns a log's facts, without copying them.
     pub fn facts(&self, origin: &Origin) -> &Facts {
         &self.log(origin).facts
     }
@@ -302,7 +303,7 @@ impl MemoryLog {
         Ok(appended)
     }
 
-    /// A checkpoint is due: what it will say is settled here.
+    /// Creates a due checkpoint. Its content is fixed here; it is signed later.
     fn mark(&mut self, origin: &Origin) {
         let log = self.logs.entry(origin.clone()).or_default();
         let mark = Mark::Due { epoch: log.tenure.epoch, size: log.tree.size(), root: log.tree.root() };
@@ -346,7 +347,8 @@ impl Log {
     }
 }
 
-/// Deterministic: a simulated ledger hides nothing, and equal runs must be equal.
+/// Derives the salt from the position: equal simulated runs must be equal, and nothing in them is
+/// secret.
 fn salt(origin: &Origin, seq: u64) -> Salt {
     *Digest::of(format!("{origin} {seq}").as_bytes()).as_bytes()
 }
@@ -355,7 +357,8 @@ fn not_durable(what: &'static str) -> LedgerError {
     LedgerError::NotDurable { what: what.to_owned(), source: None }
 }
 
-/// Asking for records that are not there is a mistake of the caller, never an empty answer.
+/// Builds the error for records outside the log. Reading them is a mistake of the caller and must
+/// not return an empty list.
 pub fn out_of_log(origin: &Origin, size: u64, range: &Range<u64>) -> LedgerError {
     LedgerError::input(format!("records {range:?} are not within log {origin}, which has {size}"))
 }

@@ -23,10 +23,10 @@ impl MemoryLedger {
         Self(Arc::new(Mutex::new(log)))
     }
 
-    /// The log itself, locked while it is used.
+    /// Locks and returns the log.
     pub fn log(&self) -> MutexGuard<'_, MemoryLog> {
-        // A panic elsewhere cannot leave the log half changed: every change of it is made at once
-        // or undone.
+        // A panic elsewhere cannot leave the log half changed: every change is made at once or
+        // undone.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
