@@ -1,5 +1,5 @@
-//! Writing an anchor beside the log: a disk that refuses or hangs costs the log a moment, once, and
-//! never its work.
+//! Writes the anchor of a log. A disk that fails or hangs delays the log briefly, once, and never
+//! blocks it.
 
 use std::io;
 use std::time::Duration;
@@ -9,15 +9,16 @@ use setpoint_ledger::checkpoint::Checkpoint;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-/// How long the log waits for its anchor. An anchor on a network that is gone may never answer.
+/// How long the log waits for its anchor. An anchor on an unreachable network file system may never
+/// respond.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// An anchor and what is being written to it.
+/// An anchor and its pending write.
 #[derive(Debug)]
 pub(crate) struct Anchoring {
     file: AnchorFile,
-    /// A write that has not answered in time. There is never a second one beside it: they would
-    /// overtake each other.
+    /// A write that exceeded [`PATIENCE`]. No second write starts meanwhile: the two could overtake
+    /// each other.
     overdue: Option<(Checkpoint, JoinHandle<io::Result<()>>)>,
 }
 
@@ -26,7 +27,8 @@ impl Anchoring {
         Self { file, overdue: None }
     }
 
-    /// Writes the checkpoint, unless an earlier write is still under way. The error is for people.
+    /// Writes the checkpoint, unless an earlier write is still running. The error is a text for
+    /// people.
     #[expect(clippy::disallowed_methods, reason = "the door: one write at a time for each anchor, waited for a moment")]
     pub(crate) async fn bring_to(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
         if let Some((earlier, writing)) = self.overdue.take() {
@@ -34,8 +36,8 @@ impl Anchoring {
                 self.overdue = Some((earlier, writing));
                 return Err(self.silent());
             }
-            // Whatever it ended with, the file holds an earlier checkpoint or this one: it is
-            // written now.
+            // Whatever its result, the file holds an earlier checkpoint or this one: it is written
+            // now.
             if matches!(writing.await, Ok(Ok(()))) && earlier == *checkpoint {
                 return Ok(());
             }
@@ -45,7 +47,7 @@ impl Anchoring {
         match timeout(PATIENCE, &mut writing).await {
             Ok(Ok(Ok(()))) => Ok(()),
             Ok(Ok(Err(error))) => Err(self.refused(&error)),
-            Ok(Err(_panicked)) => Err(self.refused(&io::Error::other("the write ended without an answer"))),
+            Ok(Err(_panicked)) => Err(self.refused(&io::Error::other("the write ended without a result"))),
             Err(_elapsed) => {
                 self.overdue = Some((checkpoint.clone(), writing));
                 Err(self.silent())
@@ -55,11 +57,13 @@ impl Anchoring {
 
     fn refused(&self, error: &io::Error) -> String {
         let path = self.file.path().display();
-        format!("the anchor {path} cannot be written ({error}): make room and check its folder; it is tried again")
+        format!(
+            "the anchor {path} cannot be written ({error}): free disk space and check its directory; the write is retried"
+        )
     }
 
     fn silent(&self) -> String {
         let path = self.file.path().display();
-        format!("the anchor {path} does not answer: look at its disk; it is written as soon as it does")
+        format!("the anchor {path} does not respond: check its disk; the anchor is written as soon as it responds")
     }
 }

@@ -1,11 +1,12 @@
-//! Values as SQLite holds them, and back. A value that does not fit is damage, not a default.
+//! Converts values to and from SQLite's types. A value that does not fit is corruption, and is not
+//! replaced by a default.
 
 use setpoint_core::digest::Digest;
 use setpoint_core::time::Timestamp;
 use setpoint_ledger::LedgerError;
 
-/// SQLite's integers are signed. A time or number beyond them is stored as the largest: it is as
-/// far away as any.
+/// Converts a number to SQLite's signed integers. A larger time or number is stored as the largest,
+/// which is as far in the future as any.
 pub(crate) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -23,7 +24,7 @@ pub(crate) fn digest(bytes: &[u8]) -> Result<Digest, LedgerError> {
     Ok(Digest::from_bytes(bytes))
 }
 
-/// Reading failed: whether anything is there is not known.
+/// Builds the error for a failed read: whether the data exists is unknown.
 pub(crate) fn unread(error: sqlx::Error) -> LedgerError {
-    LedgerError::unavailable("the database did not answer", error)
+    LedgerError::unavailable("the database could not be read", error)
 }

@@ -1,7 +1,7 @@
-//! The rows of the facts: brought to where the facts are after a batch, in as few statements as it
-//! takes.
+//! The rows of the facts. They are updated to the facts after a batch, in as few statements as
+//! possible.
 //!
-//! Only the outcome is written: an intent that a batch opens and closes never reaches its table.
+//! Only the result is written: an intent that a batch opens and closes never reaches its table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,9 @@ use setpoint_ledger::{LedgerError, Origin};
 use crate::columns::integer;
 use crate::script::{Form, Script, Value};
 
-/// A claim that another log holds is refused before; should the table know of one that the facts do
-/// not, the missing log makes the statement fail, and with it the transaction: no claim changes
-/// hands unseen.
+/// Stores claims. A claim of another log is refused earlier. If the table holds a claim that the
+/// facts do not, `log` becomes NULL, which fails the statement and so the transaction: no claim
+/// changes hands unnoticed.
 const PUT_CLAIMS: Form = Form {
     before: "INSERT INTO claims (target, key, log, claim) VALUES ",
     row: "(?, ?, ?, ?)",
@@ -29,14 +29,14 @@ const PUT_INTENTS: Form =
 const PUT_APPS: Form =
     Form { before: "INSERT OR REPLACE INTO apps (log, app, facts) VALUES ", row: "(?, ?, ?)", after: "" };
 
-/// What a batch has touched.
+/// The facts that a batch changes.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     installed: bool,
     claims: BTreeSet<(TargetIdentity, Key)>,
-    /// Intents whose rows may be in the table.
+    /// The intents whose rows may be in the table.
     intents: BTreeSet<IntentId>,
-    /// Intents that the batch itself has opened, and not closed.
+    /// The intents that the batch itself opened and did not close.
     opened: BTreeSet<IntentId>,
     apps: BTreeSet<AppId>,
 }
@@ -69,7 +69,7 @@ impl Touched {
         }
     }
 
-    /// A claim is held by one log at a time: what another log holds is not taken from it.
+    /// Refuses claims that another log holds: a claim has one log at a time.
     pub(crate) fn refuse_claims_of_others(
         &self,
         facts: &Facts,
@@ -84,7 +84,7 @@ impl Touched {
         Ok(())
     }
 
-    /// Writes what `facts` say now about everything that was touched.
+    /// Writes the present state of all touched facts.
     pub(crate) fn store(self, script: &mut Script, log: i64, facts: &Facts) -> Result<(), LedgerError> {
         if let Some(at) = facts.installed_at.filter(|_| self.installed) {
             let set = "UPDATE logs SET installed = ? WHERE log = ?";
@@ -135,8 +135,7 @@ fn store_claims(
     Ok(())
 }
 
-/// Facts are stored in the same canonical form in which their records hold them: a verifier
-/// compares bytes.
+/// Serialises a fact in the same canonical form as in its records: the verifier compares bytes.
 fn stored_text<T: Serialize>(fact: &T) -> Result<Value, LedgerError> {
     let bytes = canonical_bytes(fact)?;
     Ok(String::from_utf8(bytes).expect("canonical JSON is UTF-8").into())

@@ -1,4 +1,4 @@
-//! The data folder: locked by one process, readable by one user.
+//! The data directory: locked by one process, readable by one user.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -11,23 +11,26 @@ use setpoint_ledger::checkpoint::PublicKey;
 
 use crate::options::OpenError;
 
-/// A data folder that is ours until this is dropped.
+/// A lock on a data directory, released when dropped.
 #[derive(Debug)]
 pub struct DirectoryLock {
     path: PathBuf,
-    /// Dropping the file releases the lock, as does the end of the process, however it ends.
+    /// The lock file. Dropping it releases the lock, as does any end of the process.
     lock: File,
 }
 
-/// How often, and after which pause, a folder in use is tried again.
+/// How often a lock on a directory in use is retried, and the pause before each retry.
 const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl DirectoryLock {
-    /// Takes the data folder, made if missing. Who let it go a moment ago may have been starting
-    /// another process just then, which has all files of its parent open until its own program
-    /// begins: that is waited for, and no longer.
-    #[expect(clippy::disallowed_methods, reason = "a lock that another process holds gives no event when it is let go")]
+    /// Locks the data directory, and creates it if it is missing. A process that released it a
+    /// moment ago may have been starting a child, which holds all files of its parent open until
+    /// its own program begins. The call waits only for that.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a lock that another process holds gives no event when it is released"
+    )]
     pub async fn take(path: &Path) -> Result<Self, OpenError> {
         for _ in 0..TRIES {
             match Self::try_take(path) {
@@ -43,10 +46,10 @@ impl DirectoryLock {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         let name = path.join(LOCK);
         let lock = private_file(&name).map_err(failed)?;
-        // A folder whose name is lost with the power takes everything in it along.
+        // A directory whose name is lost in a power failure takes all its files with it.
         path.parent().map_or(Ok(()), sync_folder).map_err(failed)?;
         match lock.try_lock() {
-            // The lock of a file that was removed in between keeps no one out.
+            // The lock of a file that was removed in the meantime excludes no one.
             Ok(()) if !Seal::of(&name, &lock).and_then(|seal| seal.is_intact()).map_err(failed)? => {
                 Err(OpenError::InUse { path: path.to_owned() })
             }
@@ -56,19 +59,19 @@ impl DirectoryLock {
         }
     }
 
-    /// The directory that is locked.
+    /// Returns the path of the locked directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What shows later that lock and database are still the files under their names.
+    /// Returns a check that lock and database are still the files under their names.
     pub(crate) fn presence(&self, database: &Path) -> io::Result<Presence> {
         let database = Seal::of(database, &File::open(database)?)?;
         Ok(Presence { seals: [Seal::of(&self.path.join(LOCK), &self.lock)?, database] })
     }
 
-    /// The path of a database, made for this user only. SQLite gives its side files the same
-    /// rights.
+    /// Returns the path of a database, created for this user only. SQLite gives its side files the
+    /// same permissions.
     pub(crate) fn database(&self, name: &str) -> Result<PathBuf, OpenError> {
         let path = self.path.join(name);
         let failed = |source| OpenError::Folder { path: path.clone(), source };
@@ -78,7 +81,7 @@ impl DirectoryLock {
     }
 }
 
-/// A file as it was found under its name.
+/// The identity of a file when it was opened.
 #[derive(Clone, Debug)]
 struct Seal {
     path: PathBuf,
@@ -102,9 +105,9 @@ impl Seal {
     }
 }
 
-/// The lock and the database of an open ledger. A process keeps both open after their names are
-/// gone, and would record into files that no one can find again, while a second process starts at
-/// the same path.
+/// The lock and the database of an open ledger. A process holds both open after their names are
+/// removed, and would record into files that no one can find again, while a second process starts
+/// at the same path.
 #[derive(Clone, Debug)]
 pub(crate) struct Presence {
     seals: [Seal; 2],
@@ -128,12 +131,12 @@ impl Presence {
 
 const LOCK: &str = "lock";
 
-/// Where the public keys of a data folder are, one to a line, the one that signs now first.
+/// The file with the public keys of a data directory, one per line, the current one first.
 const KEYS: &str = "ledger.keys";
 
 impl DirectoryLock {
-    /// Writes down who signs here, so that a new user can be told. Whole or not at all: it is
-    /// renamed into place.
+    /// Writes the public keys to a file, so that new users can get them. The file is complete or
+    /// absent: it is renamed into place.
     pub(crate) fn write_keys(&self, keys: &[PublicKey]) -> Result<(), OpenError> {
         let path = self.path.join(KEYS);
         let failed = |source| OpenError::Folder { path: path.clone(), source };
@@ -154,10 +157,10 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(here)?.sync_all()
 }
 
-/// Opens or makes a file that only this user can read.
+/// Opens or creates a file that only this user can read.
 pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
-    // A file from elsewhere, a restored copy for example, may have come with wider rights.
+    // A file from elsewhere, for example a restored copy, may have wider permissions.
     if file.metadata()?.permissions().mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     }

@@ -30,35 +30,35 @@ use crate::schema;
 use crate::writer::{Heads, Message, Run, Work, Writer};
 use crate::writing::Writing;
 
-/// Connections that read beside the writer.
+/// The number of connections for reading, in addition to the writer's.
 const READERS: u32 = 4;
-/// Snapshots that are tried until one is of the same moment as the published head.
+/// How many snapshots are tried until one is as recent as the published head.
 const MOST_SNAPSHOTS: u32 = 1_000;
-/// The database in a data folder.
+/// The name of the database in a data directory.
 const DATABASE: &str = "ledger.db";
-/// The number of a log nobody ever wrote, which is empty: SQLite numbers rows from 1.
+/// The number of a log that was never written, which is empty: SQLite numbers rows from 1.
 const NO_LOG: i64 = 0;
 
-/// The ledger in a data folder.
+/// The ledger in a data directory.
 #[derive(Debug)]
 pub struct SqlLedger {
     queue: mpsc::UnboundedSender<Message>,
     readers: SqlitePool,
     heads: Heads,
-    /// Why the newest checkpoint could not be kept.
+    /// The reason why the newest checkpoint could not be stored.
     trouble: Trouble,
 }
 
 impl SqlLedger {
-    /// Opens the ledger, makes it if it is not there, and compares every log with its anchor. Must
+    /// Opens the ledger, creates it if it is missing, and compares every log with its anchor. Must
     /// be called within a tokio runtime, which runs the writer.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let folder = DirectoryLock::take(&options.folder).await?;
         Self::open_locked(folder, options).await
     }
 
-    /// The same in a data folder whose lock is held already: it is released when the ledger is
-    /// closed.
+    /// Opens the ledger in a data directory that is already locked. The lock is released when the
+    /// ledger is closed.
     pub async fn open_locked(folder: DirectoryLock, mut options: Options) -> Result<Self, OpenError> {
         folder.path().clone_into(&mut options.folder);
         options.refuse_anchors_inside()?;
@@ -99,10 +99,10 @@ impl SqlLedger {
         Ok(Self { queue: writer.start(), readers, heads, trouble })
     }
 
-    /// Puts a request into the writer's queue; the answer comes when it is durable, or refused.
+    /// Queues a request for the writer. The result arrives when the request is durable or refused.
     ///
-    /// It is queued by the call, not when the answer is first awaited: requests are carried out in
-    /// the order of the calls.
+    /// The call itself queues it, not the first poll of the result: requests are carried out in the
+    /// order of the calls.
     fn write<T, F>(&self, origin: Origin, run: F) -> Answer<'_, T>
     where
         T: Send + 'static,
@@ -136,7 +136,7 @@ impl SqlLedger {
         head
     }
 
-    /// The log's row, if `range` lies within it.
+    /// Returns the log's row, if `range` lies within it.
     fn within(&self, origin: &Origin, range: &Range<u64>) -> Result<i64, LedgerError> {
         match self.published(origin) {
             Some((log, head)) if range.end <= head.size && range.start <= range.end => Ok(log),
@@ -159,8 +159,8 @@ impl SqlLedger {
         Ok(hashes)
     }
 
-    /// Facts and size of one moment: read in one snapshot, and again if a commit fell between it
-    /// and the head.
+    /// Loads facts and size in one snapshot, and again if a commit came between the snapshot and
+    /// the head.
     async fn load_consistently(&self, origin: &Origin) -> Result<Loaded, LedgerError> {
         let mut reader = self.reader().await?;
         for _ in 0..MOST_SNAPSHOTS {
@@ -180,7 +180,7 @@ impl SqlLedger {
             drop(snapshot);
             tokio::task::yield_now().await;
         }
-        let what = format!("log {origin} never stood still for its facts to be read");
+        let what = format!("log {origin} changed each time its facts were read");
         Err(LedgerError::Unavailable { what, source: None })
     }
 }

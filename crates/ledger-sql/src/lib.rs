@@ -1,10 +1,10 @@
-//! The ledger in SQLite: one process, one data folder, one writer.
+//! The ledger in SQLite: one process, one data directory, one writer.
 //!
-//! Reading order: `options` (what is configured), `folder` and `schema` (what is on disk),
-//! `opening` (how a log of millions is opened without reading it), `writer` (group commit: many
-//! appends, one sync), `writing`, `fact_rows` and `script` (what one append does to the tables),
-//! `anchoring` and `memory` (checkpoints kept outside of the database), `reading`, `ledger` (the
-//! trait), `scratch` (what may be lost).
+//! Reading order: `options` (the configuration), `folder` and `schema` (the files and tables),
+//! `opening` (opens a log of millions without reading it), `writer` (group commit: many appends,
+//! one sync), `writing`, `fact_rows` and `script` (the statements of one append), `anchoring` and
+//! `memory` (checkpoints outside the database), `reading`, `ledger` (the trait), `scratch`
+//! (disposable data).
 //!
 //! SQLite runs in WAL mode and syncs every commit: with less, a committed transaction can vanish on
 //! loss of power.

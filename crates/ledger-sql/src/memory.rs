@@ -1,9 +1,9 @@
-//! What a data directory remembers of its ledger: the newest checkpoint, in a file of its own.
+//! The newest checkpoint of a ledger, in a file of its own in the data directory.
 //!
-//! An anchor is optional, and a database that vanished, or an older copy of it, looks like any
-//! other one. This file shows the difference where no anchor is configured. It is written after the
-//! checkpoint is durable in the database, so that it may lag behind the ledger and is never ahead
-//! of it. The writer of the log does not wait for it, and it is written once a second at most.
+//! Without an anchor, which is optional, a missing database or an older copy of it cannot be
+//! recognised. This file reveals both where no anchor is configured. It is written after the
+//! checkpoint is durable in the database, so it may lag behind the ledger and is never ahead of it.
+//! The writer of the log does not wait for it. It is written at most once a second.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,19 +20,20 @@ use tokio::time::timeout;
 use crate::folder::{Presence, private_file};
 use crate::options::OpenError;
 
-/// Not `ledger.…`: who removes the database by a pattern does not remove this file too.
+/// The name of the file. It does not begin with `ledger`, so that removing the database by a
+/// pattern does not remove this file too.
 const NAME: &str = "newest.checkpoint";
 /// The shortest time between two writes: a busy ledger signs many checkpoints a second.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long closing waits for the last write.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where a data directory remembers its ledger.
+/// Returns the path of the remembered checkpoint in a data directory.
 pub fn path_in(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
 
-/// The remembered checkpoint; `None` only if there is no file.
+/// Reads the remembered checkpoint. Returns `None` only if there is no file.
 pub(crate) fn read(directory: &Path, origin: &Origin, keys: &[PublicKey]) -> Result<Option<Checkpoint>, OpenError> {
     let path = path_in(directory);
     let text = match AnchorFile::new(&path).read() {
@@ -48,7 +49,7 @@ pub(crate) fn read(directory: &Path, origin: &Origin, keys: &[PublicKey]) -> Res
     }
 }
 
-/// Keeps the newest checkpoint of one log.
+/// Stores the newest checkpoint of one log.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) origin: Origin,
@@ -57,11 +58,11 @@ pub(crate) struct Memory {
     trouble: Trouble,
 }
 
-/// Why the last write failed. For people.
+/// The reason why the last write failed, as a text for people.
 pub(crate) type Trouble = Arc<Mutex<Option<String>>>;
 
 impl Memory {
-    /// `remembered` is what the file holds.
+    /// Starts the task that writes. `remembered` is the content of the file.
     #[expect(clippy::disallowed_methods, reason = "the door: one task for each open ledger, ended by its writer")]
     pub(crate) fn start(
         directory: &Path,
@@ -76,7 +77,7 @@ impl Memory {
         Self { origin, newest, task: tokio::spawn(task), trouble }
     }
 
-    /// Has a checkpoint kept that is durable in the ledger.
+    /// Queues a checkpoint that is durable in the ledger for writing.
     pub(crate) fn keep(&self, checkpoint: &Checkpoint) {
         self.newest.send_if_modified(|newest| {
             let is_new = newest.as_ref() != Some(checkpoint);
@@ -87,17 +88,16 @@ impl Memory {
         });
     }
 
-    /// Waits for the last write, and returns why it failed.
+    /// Waits for the last write, and returns the reason if it failed.
     pub(crate) async fn close(self) -> Option<String> {
         drop(self.newest);
         let closed = timeout(PATIENCE, self.task).await;
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        trouble.or_else(|| closed.is_err().then(|| "the newest checkpoint was not kept in time".to_owned()))
+        trouble.or_else(|| closed.is_err().then(|| "the newest checkpoint was not stored in time".to_owned()))
     }
 }
 
-/// Writes what is newest until it is no longer asked to, then once more what it has not written
-/// yet.
+/// Writes the newest checkpoint until the sender is dropped, then once more if one is unwritten.
 async fn keep(
     file: AnchorFile,
     mut newest: watch::Receiver<Option<Checkpoint>>,
@@ -124,7 +124,7 @@ async fn keep(
     }
 }
 
-/// Waits before the next write; shorter if it was the last one. Reports whether there may be more.
+/// Waits before the next write, or until the sender is dropped. Reports whether more may follow.
 async fn pause(newest: &watch::Receiver<Option<Checkpoint>>) -> bool {
     let mut closed = newest.clone();
     timeout(PAUSE, closed.wait_for(|_| false)).await.is_err()
@@ -133,18 +133,18 @@ async fn pause(newest: &watch::Receiver<Option<Checkpoint>>) -> bool {
 #[expect(clippy::disallowed_methods, reason = "the door: one write at a time, waited for")]
 async fn write(file: AnchorFile, checkpoint: Checkpoint, presence: Presence) -> io::Result<()> {
     let written = spawn_blocking(move || {
-        // Another installation may have taken this one's place: its memory is not ours to write.
+        // Another installation may have replaced this one: its checkpoint must not be overwritten.
         presence.check().map_err(|error: LedgerError| io::Error::other(error.to_string()))?;
-        // Made for this user only before it is written.
+        // The file is created for this user only before it is written.
         private_file(&file.next())?;
         file.write(&checkpoint)
     });
-    written.await.unwrap_or_else(|_| Err(io::Error::other("the write ended without an answer")))
+    written.await.unwrap_or_else(|_| Err(io::Error::other("the write ended without a result")))
 }
 
 fn said(file: &AnchorFile, error: &io::Error) -> String {
     let path = file.path().display();
     format!(
-        "the newest checkpoint cannot be kept in {path} ({error}): make room and check the directory; the write is retried"
+        "the newest checkpoint cannot be stored in {path} ({error}): free disk space and check the directory; the write is retried"
     )
 }

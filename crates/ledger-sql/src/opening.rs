@@ -1,8 +1,8 @@
-//! Opening: what each log was when it was last written, without reading its records.
+//! Opening: restores the newest state of each log, without reading its records.
 //!
 //! The tree is rebuilt from one hash per 1,024 records and the records after the last whole
-//! segment, so that a log of ten million opens in milliseconds. Its newest checkpoint and its
-//! anchor are checked against it; reading every record is the verifier's work.
+//! segment, so that a log of ten million opens in milliseconds. The newest checkpoint and the
+//! anchor are checked against it. Reading every record is left to the verifier.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use crate::script::Script;
 use crate::state::{Doubt, LogState};
 use crate::writing::new_log;
 
-/// All logs of a database, each compared with its newest checkpoint and its anchor.
+/// Returns all logs of a database, each compared with its newest checkpoint and its anchor.
 pub(crate) async fn logs(
     connection: &mut SqliteConnection,
     path: &Path,
@@ -37,7 +37,7 @@ pub(crate) async fn logs(
     let mut logs = stored_logs(connection, &keys).await.map_err(damaged)?;
     for Witness { origin, checkpoint, is_anchor } in witnesses(options, &keys)? {
         if !logs.contains_key(&origin) {
-            // Even its first record is lost: it must be known as a log to be known as behind.
+            // Even its first record is lost. Without a row the log could not be reported as behind.
             let mut script = Script::default();
             let log = new_log(&mut script, &logs, &origin);
             script.send(connection).await.map_err(|error| damaged(unread(error)))?;
@@ -48,7 +48,7 @@ pub(crate) async fn logs(
             let standing = standing(connection, log, &checkpoint).await.map_err(damaged)?;
             if standing != Standing::Sound {
                 log.doubts.push(Doubt { standing, checkpoint });
-                // Stable: of two that cover as much the anchor counts.
+                // The sort is stable: of two that cover the same size, the anchor counts.
                 log.doubts.sort_by_key(|doubt| Reverse(doubt.checkpoint.size));
             }
         }
@@ -56,14 +56,14 @@ pub(crate) async fn logs(
     Ok(logs)
 }
 
-/// A checkpoint of a log that is kept outside of its database.
+/// A checkpoint of a log, stored outside its database.
 struct Witness {
     origin: Origin,
     checkpoint: Checkpoint,
     is_anchor: bool,
 }
 
-/// The anchors, then what the data folder itself remembers.
+/// Returns the anchors, then the checkpoint that the data directory remembers.
 fn witnesses(options: &Options, keys: &[PublicKey]) -> Result<Vec<Witness>, OpenError> {
     let mut witnesses = Vec::new();
     for (origin, file) in &options.anchors {
@@ -77,8 +77,7 @@ fn witnesses(options: &Options, keys: &[PublicKey]) -> Result<Vec<Witness>, Open
     Ok(witnesses)
 }
 
-/// Refuses to begin a ledger where there was one, unless a checkpoint is left that shows what it
-/// has lost.
+/// Refuses to begin a ledger where one existed, unless a checkpoint remains that shows the loss.
 pub(crate) fn refuse_vanished(path: &Path, options: &Options) -> Result<(), OpenError> {
     let failed = |path: &Path, source| OpenError::Folder { path: path.to_owned(), source };
     let is_there = |path: &Path| match fs::metadata(path) {
@@ -98,7 +97,7 @@ pub(crate) fn refuse_vanished(path: &Path, options: &Options) -> Result<(), Open
     Err(OpenError::Vanished { path: path.to_owned() })
 }
 
-/// The facts of all logs.
+/// Returns the facts of all logs.
 pub(crate) async fn facts(
     connection: &mut SqliteConnection,
     path: &Path,
@@ -166,7 +165,7 @@ async fn restore_checkpoint(
         && checkpoint.size <= log.tree.size()
         && range_hash(connection, log.id, 0..checkpoint.size).await? == checkpoint.root;
     if !fits {
-        let what = format!("log {} is not the one its newest checkpoint saw", log.origin);
+        let what = format!("log {} does not match its newest checkpoint", log.origin);
         return Err(LedgerError::Corrupt { what, source: None });
     }
     log.checkpoints = number + 1;
@@ -179,8 +178,8 @@ fn read_anchor(file: &AnchorFile, origin: &Origin, keys: &[PublicKey]) -> Result
     let path = || file.path().to_owned();
     let text = file.read().map_err(|source| OpenError::AnchorUnreadable { path: path(), source })?;
     let Some(text) = text else { return Ok(None) };
-    // Whose it says it is comes first: that of a lost data folder bears a signature that nobody
-    // here can check.
+    // The origin is compared first: the anchor of a lost data directory has a signature that cannot
+    // be verified here.
     match Checkpoint::read_unproven(&text) {
         Ok(of) if of.origin != *origin => {
             Err(OpenError::AnchorOfAnotherLog { path: path(), found: of.origin, wanted: origin.clone() })

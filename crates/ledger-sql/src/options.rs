@@ -1,4 +1,4 @@
-//! What a ledger is opened with, and why opening fails.
+//! The options for opening a ledger, and the errors of opening.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use setpoint_ledger::anchor::AnchorFile;
 use setpoint_ledger::checkpoint::{BadCheckpoint, PublicKey, Signer};
 use setpoint_ledger::{LedgerError, Origin};
 
-/// How to open a ledger.
+/// The options for opening a ledger.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(crate) folder: PathBuf,
@@ -22,7 +22,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// `folder` is the data folder, made if missing; `signer` signs checkpoints.
+    /// Builds options. `folder` is the data directory, created if missing; `signer` signs
+    /// checkpoints.
     pub fn new(folder: impl Into<PathBuf>, signer: Signer) -> Self {
         Self {
             folder: folder.into(),
@@ -35,22 +36,22 @@ impl Options {
         }
     }
 
-    /// Checkpoints from before a key rotation are checked with these.
+    /// Adds keys that verify checkpoints from before a key rotation.
     #[must_use]
     pub fn with_former_keys(mut self, keys: Vec<PublicKey>) -> Self {
         self.former_keys = keys;
         self
     }
 
-    /// Anchors one log in a file, which may not lie in the data folder.
+    /// Anchors one log in a file outside the data directory.
     #[must_use]
     pub fn with_anchor(mut self, origin: Origin, file: AnchorFile) -> Self {
         self.anchors.insert(origin, file);
         self
     }
 
-    /// Keeps the newest checkpoint of one log in a file next to the database, and compares the log
-    /// with it when it is opened: so a database that vanished, or an older copy of it, is noticed
+    /// Stores the newest checkpoint of one log in a file next to the database, and compares the log
+    /// with it when it is opened. So a database that vanished, or an older copy of it, is noticed
     /// without an anchor.
     #[must_use]
     pub fn remembering(mut self, origin: Origin) -> Self {
@@ -58,15 +59,14 @@ impl Options {
         self
     }
 
-    /// Refuses to begin a new ledger: there was one in this data folder.
+    /// Refuses to begin a new ledger, because this data directory had one.
     #[must_use]
     pub fn must_exist(mut self) -> Self {
         self.must_exist = true;
         self
     }
 
-    /// The SQLite file layer to use. Tests put a disk under the ledger that loses what was not
-    /// synced.
+    /// Sets the SQLite file layer. Tests run the ledger on a disk that loses unsynced data.
     #[must_use]
     pub fn with_vfs(mut self, name: &'static str) -> Self {
         self.vfs = Some(name);
@@ -77,8 +77,8 @@ impl Options {
         [&[self.signer.public()][..], &self.former_keys].concat()
     }
 
-    /// An anchor in the data folder is restored, cut or rewritten together with it, and would prove
-    /// nothing.
+    /// Refuses an anchor in the data directory: it is restored, truncated or rewritten together
+    /// with the directory, and would prove nothing.
     pub(crate) fn refuse_anchors_inside(&self) -> Result<(), OpenError> {
         let folder = real(&self.folder);
         let inside = |path: &Path| {
@@ -91,7 +91,7 @@ impl Options {
     }
 }
 
-/// A path without links, as far as it is there; the rest of it as it was given.
+/// Resolves the links of the existing part of a path; the rest stays as given.
 fn real(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|ancestor| Some((ancestor, fs::canonicalize(ancestor).ok()?)));
     match there {
@@ -100,45 +100,45 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// Why a ledger could not be opened.
+/// The reason why a ledger could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("the data folder {path} is in use by another process: stop that one first")]
+    #[error("the data directory {path} is in use by another process: stop that process first")]
     InUse { path: PathBuf },
-    #[error("the data folder {path} cannot be used: check that it exists and belongs to this user")]
+    #[error("the data directory {path} cannot be used: check that it exists and belongs to this user")]
     Folder { path: PathBuf, source: io::Error },
     #[error("the ledger {path} cannot be opened: check the disk, then restore a copy")]
     Database { path: PathBuf, source: sqlx::Error },
     #[error("the ledger {path} has format {found}, this program knows up to {known}: use a newer program")]
     TooNew { path: PathBuf, found: i64, known: i64 },
-    #[error("the file {path} is not a ledger: move it out of the data folder")]
+    #[error("the file {path} is not a ledger: move it out of the data directory")]
     NotALedger { path: PathBuf },
     #[error(
-        "the anchor {path} lies in the data folder {folder} and would be lost with it: name a file on another disk in the \
+        "the anchor {path} is in the data directory {folder} and would be lost with it: name a file on another disk in the \
          bootstrap document"
     )]
     AnchorInside { path: PathBuf, folder: PathBuf },
     #[error("the anchor {path} cannot be read: make it readable, or point the ledger at another anchor")]
     AnchorUnreadable { path: PathBuf, source: io::Error },
-    #[error("the anchor {path} cannot be believed: find out who changed it before using another")]
+    #[error("the anchor {path} cannot be trusted: find out who changed it before you use another")]
     AnchorForged { path: PathBuf, source: BadCheckpoint },
     #[error(
-        "the anchor {path} belongs to log {found}, not to {wanted}: if the data folder of that log was lost, begin anew with \
+        "the anchor {path} belongs to log {found}, not to {wanted}: if the data directory of that log was lost, start a new ledger with \
          `setpoint recover`; if another installation anchors there, name another file in the bootstrap document"
     )]
     AnchorOfAnotherLog { path: PathBuf, found: Origin, wanted: Origin },
     #[error(
-        "the newest checkpoint kept in {path} cannot be believed: restore it from a copy, or check the ledger with \
+        "the newest checkpoint in {path} cannot be trusted: restore it from a copy, or check the ledger with \
          `setpoint ledger verify` and remove the file"
     )]
     MemoryForged { path: PathBuf, source: BadCheckpoint },
     #[error(
-        "the checkpoint kept in {path} belongs to log {found}, not to {wanted}: restore the `installation.json` of that log, or move \
-         the file away and begin again with `setpoint recover`"
+        "the checkpoint in {path} belongs to log {found}, not to {wanted}: restore the `installation.json` of that log, or move \
+         the file away and start a new ledger with `setpoint recover`"
     )]
     MemoryOfAnotherLog { path: PathBuf, found: Origin, wanted: Origin },
     #[error(
-        "the ledger {path} is gone, but this installation had one: restore it from a copy, or begin again with `setpoint recover`"
+        "the ledger {path} is missing, but this installation had one: restore it from a copy, or start a new ledger with `setpoint recover`"
     )]
     Vanished { path: PathBuf },
     #[error("the ledger {path} contradicts itself: run `setpoint ledger verify` and restore a copy")]

@@ -1,4 +1,4 @@
-//! Reading the tables: facts, records, bodies, bundles, and the hashes that proofs are made of.
+//! Reads the tables: facts, records, bodies, bundles, and the hashes that proofs need.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::columns::{digest, integer, number, timestamp, unread};
 
-/// Records read at a time when all of them are: bounds memory, not the log.
+/// The number of records read at a time when all are read: bounds memory, not the log.
 const CHUNK: u64 = 4_096;
 
 pub(crate) async fn facts(connection: &mut SqliteConnection, log: i64) -> Result<Facts, LedgerError> {
@@ -47,7 +47,7 @@ fn parse<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T, Le
     serde_json::from_str(text).map_err(|error| LedgerError::corrupt(format!("a stored {what} cannot be read"), error))
 }
 
-/// The bytes of the records in `range`, all of them or an error.
+/// Returns the bytes of the records in `range`: all of them, or an error.
 pub(crate) async fn records(
     connection: &mut SqliteConnection,
     log: i64,
@@ -65,8 +65,8 @@ pub(crate) async fn records(
     if complete { Ok(rows.into_iter().map(|(_, bytes)| bytes).collect()) } else { Err(missing("records", &range)) }
 }
 
-/// The root of the tree over the records in `range`, from segment roots where it covers whole
-/// segments.
+/// Returns the root of the tree over the records in `range`. Uses segment roots where the range
+/// covers whole segments.
 pub(crate) async fn range_hash(
     connection: &mut SqliteConnection,
     log: i64,
@@ -103,7 +103,7 @@ pub(crate) async fn range_tree(
 }
 
 fn missing<T: std::fmt::Debug>(what: &str, range: &T) -> LedgerError {
-    LedgerError::Corrupt { what: format!("not all {what} of {range:?} are there"), source: None }
+    LedgerError::Corrupt { what: format!("some {what} of {range:?} are missing"), source: None }
 }
 
 pub(crate) async fn body(connection: &mut SqliteConnection, log: i64, seq: u64) -> Result<Body, LedgerError> {
@@ -128,14 +128,14 @@ pub(crate) async fn bundle(connection: &mut SqliteConnection, digest: &Digest) -
         .map_err(unread)?;
     match bytes {
         Some(bytes) if Digest::of(&bytes) != *digest => {
-            Err(LedgerError::Corrupt { what: format!("bundle {digest} has other bytes"), source: None })
+            Err(LedgerError::Corrupt { what: format!("bundle {digest} does not match its digest"), source: None })
         }
         bytes => Ok(bytes),
     }
 }
 
-/// Folds all records of a log, and names the first difference to its tables. To be called within a
-/// snapshot.
+/// Folds all records of a log, and describes the first difference from its tables. Must be called
+/// within a snapshot.
 pub(crate) async fn replay_check(
     connection: &mut SqliteConnection,
     origin: &Origin,
@@ -147,7 +147,7 @@ pub(crate) async fn replay_check(
     .fetch_optional(&mut *connection)
     .await
     .map_err(unread)?;
-    // A log nobody ever wrote has no records and no facts: they agree.
+    // A log that was never written has no records and no facts: they agree.
     let Some((log, last)) = row else { return Ok(None) };
     let size = last.map_or(Ok(0), |last| number(last).map(|last| last + 1))?;
     let mut replayed = Facts::default();

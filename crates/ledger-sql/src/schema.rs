@@ -1,4 +1,4 @@
-//! The tables, their migrations, and how connections are configured.
+//! The tables, their migrations, and the configuration of connections.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use sqlx::{ConnectOptions as _, Executor as _};
 
 use crate::options::OpenError;
 
-/// "SPLG" in ASCII: tells a ledger from any other SQLite file.
+/// "SPLG" in ASCII: distinguishes a ledger from any other SQLite file.
 const APPLICATION: i64 = 0x5350_4c47;
 
-/// Each entry takes the schema one version further; never changed once released.
+/// The migrations. Each one raises the schema by one version, and is never changed once released.
 const MIGRATIONS: &[&str] = &["
     CREATE TABLE logs (
         log INTEGER PRIMARY KEY,
@@ -86,13 +86,13 @@ const MIGRATIONS: &[&str] = &["
     ) STRICT, WITHOUT ROWID;
 "];
 
-/// How every connection to a ledger is opened.
+/// Returns the options of every connection to a ledger.
 pub(crate) fn connection(path: &Path, vfs: Option<&'static str>) -> SqliteConnectOptions {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
         .busy_timeout(Duration::from_secs(5))
-        // What is erased must not stay in free pages.
+        // Erased bytes must not stay in free pages.
         .pragma("secure_delete", "ON")
         .disable_statement_logging();
     match vfs {
@@ -103,10 +103,10 @@ pub(crate) fn connection(path: &Path, vfs: Option<&'static str>) -> SqliteConnec
 
 /// Makes commits of this connection durable.
 ///
-/// In WAL mode EXTRA is FULL: one sync per commit. Until WAL mode is on there is a rollback
-/// journal, and only EXTRA syncs the folder after removing it; with FULL a journal that comes back
-/// with the power undoes the switch to WAL, and with it every later commit (found by the disk-truth
-/// tests). So it is set before the mode.
+/// In WAL mode EXTRA equals FULL: one sync per commit. Before WAL mode is on, there is a rollback
+/// journal, and only EXTRA syncs the directory after removing it. With FULL, a journal that
+/// reappears after a power failure undoes the switch to WAL, and with it every later commit (found
+/// by the disk-truth tests). So `synchronous` is set before the mode.
 pub(crate) async fn make_durable(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     connection.execute("PRAGMA synchronous = EXTRA; PRAGMA journal_mode = WAL;").await?;
     // 16 MiB instead of 4: pages of claims that change often are copied into the database once, not
@@ -115,7 +115,7 @@ pub(crate) async fn make_durable(connection: &mut SqliteConnection) -> Result<()
     Ok(())
 }
 
-/// Brings the tables to the newest version, in one transaction.
+/// Migrates the tables to the newest version, in one transaction.
 pub(crate) async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::Database { path: path.to_owned(), source };
     let pragma = async |connection: &mut SqliteConnection, sql: &'static str| {

@@ -1,7 +1,7 @@
-//! The disposable database beside the ledger: fingerprints, cursors and caches by key.
+//! The disposable database next to the ledger: fingerprints, cursors and caches by key.
 //!
-//! Losing it costs time, never truth. So it is not synced, and a damaged one is replaced by an
-//! empty one.
+//! Losing it costs time, never correctness. So it is not synced, and a damaged one is replaced by
+//! an empty one.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const PUT: &str = "INSERT INTO scratch (area, key, value) VALUES (?, ?, ?)
                    ON CONFLICT (area, key) DO UPDATE SET value = excluded.value";
 const REMOVE: &str = "DELETE FROM scratch WHERE area = ? AND key = ?";
 
-/// The scratch database could not be used, even a fresh one.
+/// The error for a scratch database that cannot be used, even when new.
 #[derive(Debug, thiserror::Error)]
 #[error("the scratch database {path} cannot be used: check the disk, or delete the file")]
 pub struct ScratchError {
@@ -23,7 +23,7 @@ pub struct ScratchError {
     pub source: sqlx::Error,
 }
 
-/// Bytes by area and key, which may be gone at any time.
+/// Values by area and key, which may be lost at any time.
 #[derive(Debug)]
 pub struct Scratch {
     pool: SqlitePool,
@@ -31,7 +31,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Opens `state.db` in the data folder. What is there but cannot be read is replaced.
+    /// Opens `state.db` in the data directory. Replaces a file that cannot be read.
     pub async fn open(folder: &Path) -> Result<Self, ScratchError> {
         let path = folder.join("state.db");
         if let Ok(pool) = connect(&path).await {
@@ -40,7 +40,7 @@ impl Scratch {
         for suffix in ["", "-wal", "-shm"] {
             let mut file = path.clone().into_os_string();
             file.push(suffix);
-            // If it cannot be removed, connecting fails again and says so.
+            // If it cannot be removed, connecting fails again and reports the error.
             drop(std::fs::remove_file(file));
         }
         match connect(&path).await {
@@ -62,7 +62,7 @@ impl Scratch {
         self.run(sqlx::query(REMOVE).bind(area).bind(key)).await
     }
 
-    /// Everything of one area.
+    /// Returns all values of one area.
     pub async fn all(&self, area: &str) -> Result<Vec<(String, Vec<u8>)>, ScratchError> {
         sqlx::query_as("SELECT key, value FROM scratch WHERE area = ? ORDER BY key")
             .bind(area)
@@ -71,7 +71,7 @@ impl Scratch {
             .map_err(|source| self.failed(source))
     }
 
-    /// Puts many at once; those without a value are removed.
+    /// Sets many values at once. An entry without a value is removed.
     pub async fn change(&self, area: &str, changes: Vec<(String, Option<Vec<u8>>)>) -> Result<(), ScratchError> {
         let changed = async {
             let mut transaction = self.pool.begin().await?;
@@ -87,12 +87,12 @@ impl Scratch {
         changed.await.map_err(|source| self.failed(source))
     }
 
-    /// Waits until its files are closed.
+    /// Closes the database and waits until its files are closed.
     pub async fn close(&self) {
         self.pool.close().await;
     }
 
-    /// Forgets everything of one area.
+    /// Removes all values of one area.
     pub async fn clear(&self, area: &str) -> Result<(), ScratchError> {
         self.run(sqlx::query("DELETE FROM scratch WHERE area = ?").bind(area)).await
     }
@@ -125,7 +125,7 @@ async fn connect(path: &Path) -> Result<SqlitePool, sqlx::Error> {
         ) STRICT, WITHOUT ROWID",
     )
     .await?;
-    // Damage shows itself here rather than in the middle of work.
+    // Damage shows here rather than in the middle of work.
     let sound: String = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&pool).await?;
     if sound == "ok" { Ok(pool) } else { Err(sqlx::Error::Protocol(sound)) }
 }

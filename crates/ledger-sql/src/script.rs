@@ -1,27 +1,26 @@
-//! The statements of a transaction, kept until they can go to SQLite's thread together: the way
-//! there and back costs more than most of them do.
+//! The statements of a transaction, collected and sent together to SQLite's thread: the round trip
+//! costs more than most statements.
 //!
-//! Nothing is written before a script is sent, so that a request that is refused takes its
-//! statements back instead of having them undone.
+//! Nothing is written before a script is sent, so a refused request withdraws its statements and
+//! the database need not undo them.
 
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Arguments as _, Executor as _};
 
-/// Rows of one statement: enough that the way to SQLite's thread and back no longer counts.
+/// The most rows of one statement: enough to make the round trip to SQLite's thread negligible.
 const MOST_ROWS: usize = 64;
-/// Rows that are sent together, whatever their tables. What has more is sent alone: every mix of
-/// statements is prepared anew when it is first seen, and only for few rows is that cheaper than
-/// the way.
+/// The most rows that are sent together, whatever their tables. More rows are sent alone: each new
+/// mix of statements must be prepared once, which is cheaper than the round trip only for few rows.
 const TOGETHER: usize = 32;
 
-/// How many of the rows that are left go into one statement. Always a power of two: few different
-/// statements, so that all stay prepared.
+/// Returns how many of the remaining rows go into one statement. Always a power of two: few
+/// different statements, so that all stay prepared.
 fn next_piece(rows: usize) -> Option<usize> {
     Some(1 << rows.min(MOST_ROWS).checked_ilog2()?)
 }
 
-/// What a statement is given.
+/// A value bound to a statement.
 #[derive(Debug)]
 pub(crate) enum Value {
     Integer(i64),
@@ -58,7 +57,7 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     pub(crate) before: &'static str,
-    /// The place of one row.
+    /// The placeholders of one row.
     pub(crate) row: &'static str,
     pub(crate) after: &'static str,
 }
@@ -72,7 +71,7 @@ struct Statement {
 }
 
 impl Statement {
-    /// How many rows it counts for.
+    /// Returns the number of rows it counts for.
     fn weight(&self) -> usize {
         self.rows.max(1)
     }
@@ -88,22 +87,22 @@ impl Statement {
     }
 }
 
-/// Statements in the order in which they are to be carried out.
+/// Statements in their order of execution.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     waiting: Vec<Statement>,
-    /// How many were sent already.
+    /// How many were already sent.
     sent: usize,
 }
 
 impl Script {
-    /// One statement, with a value for each of its question marks.
+    /// Adds one statement, with a value for each of its question marks.
     pub(crate) fn push<const N: usize>(&mut self, sql: &'static str, values: [Value; N]) {
         let form = Form { before: sql, row: "", after: "" };
         self.waiting.push(Statement { form, rows: 0, values: values.into() });
     }
 
-    /// As many statements as it takes for all rows.
+    /// Adds as many statements as the rows need.
     pub(crate) fn push_rows<const N: usize>(&mut self, form: Form, rows: Vec<[Value; N]>) {
         let mut rows = rows.into_iter();
         while let Some(piece) = next_piece(rows.len()) {
@@ -112,17 +111,17 @@ impl Script {
         }
     }
 
-    /// Where the script ends now, for [`Script::cut`].
+    /// Returns the end of the script, for [`Script::cut`].
     pub(crate) fn end(&self) -> usize {
         self.sent + self.waiting.len()
     }
 
-    /// Takes back what was added since and not sent.
+    /// Removes the statements added since `end` and not sent.
     pub(crate) fn cut(&mut self, end: usize) {
         self.waiting.truncate(end.saturating_sub(self.sent));
     }
 
-    /// Carries out what waits, in order.
+    /// Executes the waiting statements, in order.
     pub(crate) async fn send(&mut self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         self.sent = self.end();
         let mut statements = self.waiting.drain(..).peekable();
@@ -134,7 +133,7 @@ impl Script {
                 rows += next.weight();
                 add(next, &mut sql, &mut arguments);
             }
-            // Safe: made of the forms alone, every value is bound.
+            // Safe: the text consists of forms only, every value is bound.
             connection.execute(sqlx::query_with(AssertSqlSafe(sql), arguments)).await?;
         }
         Ok(())

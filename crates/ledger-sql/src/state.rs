@@ -1,4 +1,4 @@
-//! What the writer keeps in memory of each log: enough to append without reading.
+//! The writer's state of each log: enough to append without reading.
 
 use setpoint_ledger::cadence::Unsigned;
 use setpoint_ledger::checkpoint::{Checkpoint, Signer};
@@ -9,14 +9,14 @@ use setpoint_ledger::{Head, LedgerError, Origin, Standing};
 use crate::columns::integer;
 use crate::script::Script;
 
-/// A checkpoint that a log does not agree with.
+/// A checkpoint that contradicts the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Doubt {
     pub(crate) standing: Standing,
     pub(crate) checkpoint: Checkpoint,
 }
 
-/// One log.
+/// The state of one log.
 #[derive(Clone, Debug)]
 pub(crate) struct LogState {
     /// Its row in `logs`.
@@ -25,14 +25,14 @@ pub(crate) struct LogState {
     pub(crate) tenure: Tenure,
     pub(crate) tree: Tree,
     pub(crate) unsigned: Unsigned,
-    /// How many checkpoints there are: the number of the next.
+    /// The number of checkpoints, which is the number of the next one.
     pub(crate) checkpoints: i64,
     pub(crate) newest: Option<Checkpoint>,
-    /// What the anchor holds.
+    /// The checkpoint that the anchor holds.
     pub(crate) anchor: Option<Checkpoint>,
-    /// Why the anchor could not be written when it was last tried.
+    /// The reason why the last write of the anchor failed.
     pub(crate) anchor_trouble: Option<String>,
-    /// The checkpoints kept outside of the log that it does not agree with, the largest first.
+    /// The checkpoints outside the log that contradict it, the largest first.
     pub(crate) doubts: Vec<Doubt>,
     /// A body was erased, but the write-ahead log may still hold it.
     pub(crate) purge: bool,
@@ -55,7 +55,7 @@ impl LogState {
         }
     }
 
-    /// Signs all records there are.
+    /// Signs the head, which covers all records.
     pub(crate) fn sign(&mut self, script: &mut Script, signer: &Signer) {
         let (size, root) = (self.tree.size(), self.tree.root());
         let checkpoint = Checkpoint::sign(self.origin.clone(), self.tenure.epoch, size, root, signer);

@@ -1,4 +1,4 @@
-//! Work for benches: fills a ledger with records like those of real rounds. Measures nothing
+//! Work for benches: fills a ledger with records like those of real rounds. It measures nothing
 //! itself.
 
 use std::fs::File;
@@ -18,10 +18,10 @@ use tokio::task::JoinSet;
 
 use crate::{Options, SqlLedger};
 
-/// Why a bench could not do its work.
+/// The reason why a bench failed.
 pub type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// A data folder to work in, and the runtime to work with.
+/// A data directory and the runtime of a bench.
 #[derive(Debug)]
 pub struct Workload {
     folder: PathBuf,
@@ -35,7 +35,7 @@ pub struct Workload {
 pub struct Opened {
     ledger: Arc<SqlLedger>,
     lease: Lease,
-    /// Numbers intents, so that none is opened twice.
+    /// The number of the next intent, so that none is opened twice.
     next: u64,
 }
 
@@ -47,18 +47,17 @@ impl Workload {
         Ok(Self { folder: folder.to_owned(), runtime, signer, origin })
     }
 
-    /// Where the database is, for the verifier.
+    /// Returns the path of the database, for the verifier.
     pub fn database(&self) -> PathBuf {
         self.folder.join("ledger.db")
     }
 
-    /// The key that verifies its checkpoints, in the form of signed notes.
+    /// Returns the key that verifies its checkpoints, in the form of signed notes.
     pub fn verification_key(&self) -> String {
         self.signer.public().to_text()
     }
 
-    /// Opens the ledger as the engine does at its start: every log is checked, its facts are
-    /// loaded.
+    /// Opens the ledger as the engine does at its start: checks every log and loads its facts.
     pub fn open(&self) -> Result<Opened, Failed> {
         self.runtime.block_on(async {
             let ledger = SqlLedger::open(Options::new(&self.folder, self.signer.clone())).await?;
@@ -93,8 +92,8 @@ impl Workload {
         })
     }
 
-    /// Appends batches from many callers at once, which share syncs. Each inner list is one
-    /// caller's.
+    /// Appends batches from many callers at once, which share syncs. Each inner list belongs to one
+    /// caller.
     pub fn append_together(&self, opened: &Opened, callers: Vec<Vec<Batch>>) -> Result<(), Failed> {
         self.runtime.block_on(async {
             let mut running = JoinSet::new();
@@ -116,16 +115,16 @@ impl Workload {
 }
 
 impl Opened {
-    /// Batches of so many records each, to be appended in this order. Made beforehand: making them
-    /// is not measured.
+    /// Builds batches of `records` records each, to be appended in this order. They are built in
+    /// advance, so that building them is not measured.
     ///
-    /// Four records belong together (plan, intent, result, drift): what one of several callers
-    /// appends must be a multiple of four records, or a result could overtake its intent.
+    /// Four records belong together (plan, intent, result, drift). With several callers, each batch
+    /// must hold a multiple of four records, or a result could overtake its intent.
     pub fn prepare(&mut self, batches: u64, records: usize) -> Vec<Batch> {
         (0..batches).map(|_| self.batch(records)).collect()
     }
 
-    /// Plans, intents with their claims, and results, as a round of the engine writes them.
+    /// Builds plans, intents with their claims, and results, as a round of the engine writes them.
     fn batch(&mut self, records: usize) -> Batch {
         let entries = (0..records).map(|_| self.entry()).collect();
         Batch::new(&self.lease, Timestamp::default(), entries)
@@ -154,7 +153,7 @@ impl Opened {
     }
 }
 
-/// The claim on one of ten thousand files, and the intent to change it.
+/// Returns the claim on one of ten thousand files, and the intent to change it.
 fn open_intent(id: IntentId) -> Vec<Change> {
     let digest = Digest::of(b"bundle");
     let (key, app) = (format!("file::/srv/app/{}", id.number % 10_000), "web/shop");

@@ -1,10 +1,10 @@
-//! The one writer: a task that takes what waits in its queue, carries all of it out in one
-//! transaction, syncs once, and answers each caller.
+//! The only writer: a task that takes all waiting requests from its queue, carries them out in one
+//! transaction, syncs once, and replies to each caller.
 //!
-//! A request that is refused leaves the transaction alone (nothing of it was sent yet); its
-//! neighbours are committed. A failure of the database fails the whole group and every request
-//! after it, until the ledger is opened again: after a failed sync the operating system may have
-//! dropped the pages, and a second sync would report success for nothing.
+//! A refused request leaves the transaction unchanged (none of its statements were sent yet), and
+//! the other requests are committed. A failure of the database fails the whole group and every
+//! later request, until the ledger is opened again: after a failed sync the operating system may
+//! have dropped the pages, and a second sync would report success although nothing was written.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -28,10 +28,10 @@ use crate::state::LogState;
 use crate::writing::{Failure, Writing, new_log};
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
-/// Syncs.
+/// The statement that syncs.
 const COMMIT: &str = "COMMIT";
 
-/// Requests of one transaction.
+/// The most requests of one transaction.
 const GROUP: usize = 128;
 
 pub(crate) type Heads = Arc<Mutex<BTreeMap<Origin, (i64, Head)>>>;
@@ -40,22 +40,22 @@ type Carried<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>
 /// One request in the queue.
 pub(crate) trait Job: Send {
     fn origin(&self) -> &Origin;
-    /// Carries it out and keeps the answer.
+    /// Carries the request out and stores the result.
     fn run<'a>(&'a mut self, writing: Writing<'a>) -> Carried<'a>;
-    /// It was refused: keeps the reason as the answer.
+    /// Stores the reason of a refusal as the result.
     fn refuse(&mut self, error: LedgerError);
-    /// Sends the answer, which counts only if the transaction is durable.
+    /// Sends the result, which counts only if the transaction is durable.
     fn settle(self: Box<Self>, durable: Result<(), LedgerError>);
 }
 
-/// What the queue carries.
+/// A message in the queue.
 pub(crate) enum Message {
     Job(Box<dyn Job>),
-    /// Sign what is not signed, then record nothing more.
+    /// Sign all unsigned heads, then record nothing more.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
 
-/// A [`Job`] made of a closure over the open transaction.
+/// A [`Job`] that runs a closure within the open transaction.
 pub(crate) struct Work<T, F> {
     pub(crate) origin: Origin,
     pub(crate) run: Option<F>,
@@ -89,13 +89,14 @@ where
 
     fn settle(self: Box<Self>, durable: Result<(), LedgerError>) {
         let answer = match (durable, self.answer) {
-            // A refusal stands whatever became of the transaction; an acceptance only with it.
+            // A refusal is valid whether or not the transaction is durable; a success only if it
+            // is.
             (_, Some(Err(refused))) => Err(refused),
             (Ok(()), Some(Ok(value))) => Ok(value),
             (Err(error), _) => Err(error),
             (Ok(()), None) => Err(LedgerError::NotDurable { what: "it was never written".to_owned(), source: None }),
         };
-        // A caller that no longer waits has dropped its end: there is nobody to tell.
+        // A caller that no longer waits has dropped the receiver.
         drop(self.reply.send(answer));
     }
 }
@@ -108,25 +109,25 @@ pub(crate) struct Writer {
     pub(crate) signer: Signer,
     pub(crate) anchors: BTreeMap<Origin, Anchoring>,
     pub(crate) memory: Option<Memory>,
-    /// Why nothing more is recorded.
+    /// The reason why nothing more is recorded.
     pub(crate) stopped: Option<Stop>,
     pub(crate) presence: Presence,
     /// Held until the connection is closed.
     pub(crate) folder: DirectoryLock,
 }
 
-/// Why a writer records nothing more.
+/// The reason why a writer records nothing more.
 pub(crate) enum Stop {
     Failed(String),
-    /// The files it writes are not those under their names any more.
+    /// The open files are no longer the files under their names.
     Removed(PathBuf),
 }
 
 impl Writer {
-    /// Starts the task. It ends when every sender of its queue is gone.
+    /// Starts the task. It ends when every sender of its queue is dropped.
     ///
-    /// The queue has no bound of its own: each request in it is one that a caller waits for, so
-    /// that it holds no more than callers would hold themselves if they waited in front of it.
+    /// The queue is unbounded: a caller waits for each request in it, so it uses no more memory
+    /// than callers that wait in front of it.
     #[expect(clippy::disallowed_methods, reason = "the door: exactly one task per open ledger")]
     pub(crate) fn start(self) -> mpsc::UnboundedSender<Message> {
         let (queue, messages) = mpsc::unbounded_channel();
@@ -152,7 +153,7 @@ impl Writer {
             }
         }
         self.close_memory().await;
-        // The folder is given back only when SQLite has let go of its files.
+        // The directory is unlocked only after SQLite has closed its files.
         drop(self.connection.close().await);
         drop(self.folder);
     }
@@ -164,7 +165,7 @@ impl Writer {
         {
             self.stop(&error).await;
         }
-        // What was committed to a file that no one can find again is not durable.
+        // A commit to a file that no one can find again is not durable.
         self.check_presence();
         if self.stopped.is_none() {
             self.publish();
@@ -175,7 +176,7 @@ impl Writer {
         }
     }
 
-    /// Empties the write-ahead log after an erasure: what was erased must not survive in it.
+    /// Truncates the write-ahead log after an erasure: erased data must not survive in it.
     async fn purge(&mut self) {
         if !self.logs.values().any(|log| log.purge) {
             return;
@@ -183,13 +184,13 @@ impl Writer {
         let emptied = sqlx::query_scalar::<_, i64>("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut self.connection);
         match emptied.await {
             Ok(0) => self.logs.values_mut().for_each(|log| log.purge = false),
-            // A reader is still in the way: the next group tries again.
+            // A reader blocks it: the next group tries again.
             Ok(_) => {}
             Err(error) => self.stop(&error).await,
         }
     }
 
-    /// One transaction for all jobs, one sync.
+    /// Executes all jobs in one transaction with one sync.
     async fn transact(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), sqlx::Error> {
         if jobs.is_empty() {
             return Ok(());
@@ -203,7 +204,7 @@ impl Writer {
         script.send(&mut self.connection).await
     }
 
-    /// One job within the transaction; if it is refused it leaves no trace.
+    /// Runs one job within the transaction. A refused job leaves no trace.
     async fn run(&mut self, job: &mut dyn Job, script: &mut Script) -> Result<(), sqlx::Error> {
         let origin = job.origin().clone();
         let end = script.end();
@@ -249,8 +250,8 @@ impl Writer {
 
     async fn stop(&mut self, error: &sqlx::Error) {
         self.stopped = Some(Stop::Failed(error.to_string()));
-        // Best effort, to let go of SQLite's lock; after an error it has usually rolled back by
-        // itself.
+        // Best effort, to release SQLite's lock. After an error SQLite has usually rolled back
+        // already.
         drop(self.connection.execute("ROLLBACK").await);
     }
 
@@ -268,8 +269,8 @@ impl Writer {
         *published = heads.collect();
     }
 
-    /// Brings anchors up to the newest durable checkpoints. An anchor that cannot be written does
-    /// not stop the log: `Head` says why and how far behind it is, and it is tried again after
+    /// Updates anchors to the newest durable checkpoints. An anchor that cannot be written does not
+    /// stop the log: `Head` reports the reason and how far it is behind. The write is retried after
     /// every group.
     async fn anchor(&mut self) {
         if self.stopped.is_some() {
@@ -278,8 +279,7 @@ impl Writer {
         let mut changed = false;
         for (origin, anchoring) in &mut self.anchors {
             let Some(log) = self.logs.get_mut(origin) else { continue };
-            // A log that is behind its anchor must not move the anchor back: that is what
-            // record_gap is for.
+            // A log that is behind its anchor must not move the anchor back: only `record_gap` may.
             let sound = log.refuse_unless_sound().is_ok();
             let newest = log.newest.clone().filter(|newest| sound && log.anchor.as_ref() != Some(newest));
             let Some(newest) = newest else { continue };
@@ -296,8 +296,8 @@ impl Writer {
         self.remember();
     }
 
-    /// Has the newest checkpoint kept, which is durable by now. A log in doubt must not replace
-    /// what shows that it is.
+    /// Queues the newest checkpoint, which is durable by now, for its file. A log in doubt must not
+    /// overwrite the evidence of that doubt.
     fn remember(&self) {
         if let Some(memory) = &self.memory
             && let Some(log) = self.logs.get(&memory.origin)
@@ -316,16 +316,16 @@ impl Writer {
         self.anchor().await;
         self.close_memory().await;
         self.stopped = Some(Stop::Failed("it was closed".to_owned()));
-        // So that the database is whole in one file. Best effort: what is in the write-ahead log is
-        // durable there.
+        // This merges the write-ahead log into the database file. Best effort: the write-ahead log
+        // is already durable.
         drop(self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").await);
         Ok(())
     }
 
-    /// Waits for the last write, so that it does not follow one of the next process.
+    /// Waits for the last write, so that it cannot overwrite a write of the next process.
     async fn close_memory(&mut self) {
         if let Some(memory) = self.memory.take() {
-            // A checkpoint that is not kept costs no record; the next start keeps it.
+            // A checkpoint that is not stored costs no record; the next start stores it.
             drop(memory.close().await);
         }
     }

@@ -1,4 +1,4 @@
-//! What one request does to the tables, inside a transaction that [`crate::writer`] opens and
+//! Executes one request on the tables, inside a transaction that [`crate::writer`] opens and
 //! commits.
 
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ use crate::reading;
 use crate::script::{Form, Script};
 use crate::state::LogState;
 
-/// Why a request was not carried out.
+/// The reason why a request was not carried out.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It cannot be right; its neighbours in the transaction are not affected.
+    /// The request is invalid. Other requests of the transaction are not affected.
     Refused(LedgerError),
-    /// The database failed: whether anything of this transaction is safe is unknown.
+    /// The database failed. Whether any part of this transaction is durable is unknown.
     Broken(sqlx::Error),
 }
 
@@ -47,21 +47,21 @@ const RECORDS: Form =
 /// An open transaction on one log.
 #[derive(Debug)]
 pub(crate) struct Writing<'a> {
-    /// For reading; what is written goes into the script.
+    /// The connection for reading; writes go into the script.
     pub(crate) connection: &'a mut SqliteConnection,
     pub(crate) script: &'a mut Script,
     pub(crate) log: &'a mut LogState,
-    /// The facts as they are within the transaction: what fits is decided by them, and the tables
+    /// The facts as they are within the transaction. They decide which changes fit, and the tables
     /// follow.
     pub(crate) facts: &'a mut Facts,
     /// The facts of all other logs.
     pub(crate) others: &'a BTreeMap<Origin, Facts>,
-    /// How to take the facts back if the request is refused after all.
+    /// The changes to revert if the request is refused after all.
     pub(crate) undo: &'a mut Undo,
     pub(crate) signer: &'a Signer,
 }
 
-/// A log's row, the first time anyone asks for it.
+/// Creates a log's row at the first request for the log.
 pub(crate) fn new_log(script: &mut Script, logs: &BTreeMap<Origin, LogState>, origin: &Origin) -> LogState {
     let id = logs.values().map(|log| log.id).max().unwrap_or(0) + 1;
     script.push("INSERT INTO logs (log, origin, epoch) VALUES (?, ?, 0)", [id.into(), origin.to_string().into()]);
@@ -111,7 +111,7 @@ impl Writing<'_> {
     pub(crate) async fn erase_body(&mut self, erasure: &Erasure) -> Outcome<Appended> {
         self.log.refuse_unless_sound()?;
         self.log.tenure.admit(&erasure.origin, erasure.epoch, erasure.now)?;
-        // What an earlier request of the same transaction has erased is gone for this one.
+        // A body that an earlier request of the same transaction erased must read as erased here.
         self.script.send(self.connection).await?;
         let body = reading::body(self.connection, self.log.id, erasure.seq).await?;
         if !matches!(body, Body::Bytes(_)) {
@@ -126,7 +126,7 @@ impl Writing<'_> {
     pub(crate) fn record_gap(&mut self, gap: &Gap) -> Outcome<Lease> {
         let present = self.log.tree.size();
         let Some((largest, others)) = self.log.doubts.split_first() else {
-            return Err(LedgerError::input("there is no gap: no checkpoint kept outside of the log shows one").into());
+            return Err(LedgerError::input("there is no gap: no checkpoint outside the log shows one").into());
         };
         let mut entries = vec![gap.entry(largest.standing, present, &largest.checkpoint)?];
         let others = others.iter().filter(|other| other.checkpoint != largest.checkpoint);

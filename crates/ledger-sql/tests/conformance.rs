@@ -1,4 +1,4 @@
-//! The SQLite ledger passes the suite of every ledger.
+//! Runs the suite of every ledger on the SQLite ledger.
 
 use std::fs;
 use std::future::Future;

@@ -1,6 +1,5 @@
-//! Durability over a disk that tells the truth: whatever was not synced is lost, torn or reordered
-//! when the power fails, at every single operation of a workload; and writes and syncs fail, once
-//! or for good, at every single one of them.
+//! Durability on a simulated disk: at each operation of a workload the power fails and unsynced
+//! data is lost, torn or reordered; and at each of them writes and syncs fail, once or permanently.
 
 use setpoint_ledger::{Class, Ledger, LedgerError, Record, Standing};
 use setpoint_ledger_sql::{OpenError, Options, SqlLedger, remembered_in};
@@ -11,23 +10,23 @@ use crate::disk::{Fault, Loss, Operation};
 use crate::scene::{Place, at, batch, key, opened, origin, request};
 use crate::story;
 
-/// Batches of the workload; an erasure in the middle empties the write-ahead log, closing does so
-/// again.
+/// The number of batches. An erasure in the middle empties the write-ahead log, and so does
+/// closing.
 const BATCHES: u64 = 12;
 
-/// What a workload was told, and what it saw.
+/// The results that a workload got.
 #[derive(Debug, Default)]
 struct Acknowledged {
-    /// How many records were acknowledged.
+    /// The number of acknowledged records.
     records: u64,
     epoch: u64,
-    /// Sizes at which a batch ended: the only ones that may ever be seen.
+    /// The sizes at which a batch ended: the only sizes that may ever be observed.
     ends: Vec<u64>,
     refused: Option<Class>,
 }
 
 struct Bench {
-    /// Whether the newest checkpoint is kept, whose syncs take time on a real disk.
+    /// Enables the file of the newest checkpoint, whose syncs take time on a real disk.
     remembers: bool,
     disk: SharedDisk,
     place: Place,
@@ -43,7 +42,8 @@ impl Bench {
         if self.remembers { options.remembering(origin("a")) } else { options }
     }
 
-    /// A fresh disk with this fault, no anchor yet and nothing remembered.
+    /// Replaces the disk with one that has this fault, and removes the anchor and the remembered
+    /// checkpoint.
     fn reset(&self, fault: Option<Fault>) {
         drop(std::fs::remove_file(self.place.anchor()));
         drop(std::fs::remove_file(remembered_in(&self.place.data())));
@@ -58,8 +58,8 @@ impl Bench {
         self.place.settle();
     }
 
-    /// Runs the workload until the end or the first refusal; goes on after one only to see that all
-    /// else is refused too.
+    /// Runs the workload until the end or the first refusal. After a refusal it continues only to
+    /// check that all other requests are refused too.
     async fn work(&self) -> Acknowledged {
         let mut told = Acknowledged { ends: vec![0], ..Acknowledged::default() };
         let ledger = loop {
@@ -77,8 +77,8 @@ impl Bench {
         told
     }
 
-    /// After a failure nothing more is acknowledged, and what was can still be read (unless the
-    /// power is off).
+    /// Checks that after a failure nothing more is acknowledged, and that acknowledged records can
+    /// still be read (unless the power is off).
     async fn check_refusal(&self, ledger: &SqlLedger, told: &Acknowledged) {
         assert_eq!(told.refused, Some(Class::NotDurable));
         let again = ledger.acquire(request("a", at(2))).await.expect_err("it stays refused until it is opened again");
@@ -91,7 +91,7 @@ impl Bench {
         ledger.load(&origin("a")).await.expect("loading still works");
     }
 
-    /// Opens the ledger again on a working disk and holds it to everything that was acknowledged.
+    /// Opens the ledger again on a working disk and checks that it holds all acknowledged records.
     async fn check(&self, told: &Acknowledged, what: &str) {
         let ledger = opened(&self.options()).await;
         let head = ledger.head(&origin("a")).await.expect("a head");
@@ -138,7 +138,7 @@ async fn write_all(ledger: &SqlLedger, told: &mut Acknowledged) -> Result<(), Le
     ledger.close().await
 }
 
-/// Numbers that look random and are the same in every run.
+/// Returns pseudo-random numbers, the same in every run.
 fn dice(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |bound| {
@@ -177,7 +177,7 @@ async fn case_77_a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
     let bench = Bench::new("refusals", false);
     let (mut runs, mut refused) = (0, 0);
     let kinds = [Operation::Write, Operation::Sync].map(|of| [(of, true), (of, false)]);
-    // The machine fails as well, each time in another way: only what is on the platter counts.
+    // The power fails as well, each time with another loss: only the data on the platter counts.
     let mut losses = [Loss::Drop, Loss::Tear, Loss::Reorder].into_iter().cycle();
     for (of, full) in kinds.into_iter().flatten() {
         for lasting in [false, true] {
@@ -202,9 +202,9 @@ async fn case_77_a_full_or_failing_disk_acknowledges_nothing_it_cannot_keep() {
     println!("{runs} runs, {refused} of them refused");
 }
 
-/// Case 77, its second half. A real read-only mount does not refuse what SQLite has mapped already
-/// and cannot be switched at a given operation, so the disk below SQLite is what turns read-only,
-/// before each of them in turn.
+/// The second half of case 77. A real read-only mount does not refuse pages that SQLite has already
+/// mapped, and cannot be switched at a given operation. So the simulated disk turns read-only,
+/// before each operation in turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_77_a_file_system_that_turns_read_only_stops_the_ledger_and_loses_nothing() {
     let bench = Bench::new("read-only", false);

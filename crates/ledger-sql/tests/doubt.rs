@@ -1,4 +1,4 @@
-//! A ledger whose past is in doubt does not write, and says why.
+//! Tests that a ledger whose past is in doubt does not write, and reports why.
 
 use setpoint_ledger::anchor::AnchorFile;
 use setpoint_ledger::checkpoint::{Checkpoint, Signer};

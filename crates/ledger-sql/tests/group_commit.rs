@@ -1,4 +1,4 @@
-//! Many appends share one sync, and none of them suffers for another.
+//! Tests that many appends share one sync, and that a failed one does not affect the others.
 
 use std::sync::Arc;
 
@@ -22,8 +22,7 @@ async fn concurrent_appends_each_get_their_own_answer() {
     for n in 0..400_u64 {
         let mut entries = vec![entry(&format!("app-{n}"))];
         if n % 5 == 0 {
-            // Closing what was never opened does not fit: this batch, and only this one, is
-            // refused.
+            // Closing an intent that was never opened does not fit: only this batch is refused.
             let intent = format!("9-{n}").parse().expect("an intent's name");
             let end = setpoint_core::intent::IntentEnd::Done;
             entries.push(entry("misfit").with_change(Change::CloseIntent { intent, end }));
@@ -82,7 +81,7 @@ async fn a_body_is_erased_once_however_many_ask_for_it_at_once() {
     let seq = ledger.append(batch(&lease, vec![told])).await.expect("appended").seqs.start;
     let erasure = story::erasure(lease.epoch);
     assert_eq!(erasure.seq, seq);
-    // Both are queued before the writer can run: they share a transaction.
+    // Both are queued before the writer can run, so they share a transaction.
     let (first, second) = (ledger.erase_body(erasure.clone()), ledger.erase_body(erasure));
     first.await.expect("there is a body to erase");
     assert_eq!(second.await.expect_err("it is gone").class(), Class::Input);
@@ -96,7 +95,8 @@ async fn a_log_whose_first_request_is_refused_was_never_there() {
     let ledger = place.open().await;
     let mut nobody = lease(&ledger, "a").await;
     nobody.origin = origin("b");
-    // In one transaction: refused for `b`, which must not take the number that `c` gets.
+    // In one transaction: the request for `b` is refused and must not use up the number that `c`
+    // gets.
     let refused = ledger.append(batch(&nobody, vec![entry("too early")]));
     let granted = ledger.acquire(request("c", at(0)));
     assert_eq!(refused.await.expect_err("nobody holds `b`").class(), Class::Fenced);
@@ -146,7 +146,7 @@ async fn a_claim_that_was_refused_leaves_nothing_behind() {
     assert_eq!(refused.class(), Class::Conflict);
     let drop = Change::DropClaim { target: ours.target.clone(), key: ours.key.clone(), app: ours.app.clone() };
     ledger.append(batch(&first, vec![entry("claim").with_change(drop)])).await.expect("it is ours");
-    // Who was refused owns neither of the two, and another app of that log may have them.
+    // The refused log owns neither of the two, and another app of that log may claim them.
     let (theirs, more) = (claim("file::/a", "web/wiki"), claim("file::/b", "web/wiki"));
     ledger.append(batch(&second, vec![put(&theirs), put(&more)])).await.expect("both are free");
     assert_eq!(ledger.replay_check(&origin("b")).await.expect("it can be replayed"), None);

@@ -1,5 +1,5 @@
-//! A ledger without an anchor is held against what its data folder remembers of it, and against the
-//! files it has open.
+//! Tests that a ledger without an anchor is compared with the checkpoint in its data directory, and
+//! with the files it has open.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use setpoint_ledger_verify::verify;
 
 use crate::scene::{Place, at, batch, entry, key, lease, opened, origin, request, signer};
 
-/// What an installation opens its ledger with, where no anchor is configured.
+/// Returns the options of an installation without a configured anchor.
 fn options(place: &Place) -> Options {
     Options::new(place.data(), signer()).remembering(origin("a")).must_exist()
 }
@@ -30,7 +30,7 @@ async fn write(place: &Place, options: &Options, subjects: &[&str]) {
     place.settle();
 }
 
-/// A ledger with one record, a copy of it, then two records more.
+/// Writes a ledger with one record, copies it, then writes two more records.
 async fn with_older_copy(place: &Place, options: &Options) -> PathBuf {
     write(place, &Options::new(place.data(), signer()).remembering(origin("a")), &["one"]).await;
     let copy = place.root.path().join("copy.db");
@@ -94,7 +94,7 @@ async fn a_gap_that_anchor_and_memory_show_differently_is_recorded_for_both() {
     let copy = place.root.path().join("copy.db");
     fs::copy(place.database(), &copy).expect("copied");
     write(&place, &anchored, &["two"]).await;
-    // Then the anchor's disk was gone for a while.
+    // Then the disk of the anchor was missing for a while.
     write(&place, &options(&place), &["three", "four"]).await;
     let witnesses = [place.anchor_text(), fs::read_to_string(remembered_in(&place.data())).expect("it is there")];
     fs::copy(copy, place.database()).expect("restored");
@@ -127,7 +127,7 @@ async fn a_ledger_that_vanished_does_not_begin_again_by_itself() {
         }
         assert_eq!(standing(&options).await, Standing::Behind { anchored: 3, present: 0 });
         place.settle();
-        // Even the memory is lost. That there was a ledger is all that is known.
+        // The remembered checkpoint is lost too. Only the existence of the ledger is known.
         fs::remove_file(remembered_in(&place.data())).expect("it is ours");
         fs::remove_file(place.database()).expect("it is ours");
         let error = SqlLedger::open(options.clone()).await.expect_err("it must not begin again");
@@ -185,7 +185,7 @@ async fn a_ledger_whose_files_are_removed_records_nothing_more_and_leaves_the_ne
     assert!(matches!(error, LedgerError::Removed { .. }), "{error:?}");
     assert_eq!(error.class(), Class::NotDurable);
 
-    // A second process begins at the same path.
+    // A second process starts at the same path.
     let second = SqlLedger::open(begin.clone()).await.expect("the path is free");
     let newcomer = lease(&second, "a").await;
     second.append(batch(&newcomer, vec![entry("first")])).await.expect("appended");

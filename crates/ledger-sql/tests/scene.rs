@@ -1,4 +1,4 @@
-//! What the tests share: a data folder with an anchor beside it, and entries to write.
+//! Shared by the tests: a data directory with an anchor next to it, and entries to write.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ impl Place {
         std::fs::read_to_string(self.anchor()).expect("an anchor was written")
     }
 
-    /// Waits until a dropped ledger has let go of its files.
+    /// Waits until a dropped ledger has closed its files.
     pub(crate) fn settle(&self) {
         let lock = std::fs::File::open(self.data().join("lock")).expect("the folder was used");
         tokio::task::block_in_place(|| lock.lock()).expect("the writer ends");
@@ -50,8 +50,7 @@ impl Place {
     }
 }
 
-/// Opens a ledger that may just have been dropped: its writer gives the folder back when it has
-/// ended.
+/// Opens a ledger that may just have been dropped: its writer unlocks the directory when it ends.
 pub(crate) async fn opened(options: &Options) -> SqlLedger {
     loop {
         match SqlLedger::open(options.clone()).await {
@@ -82,7 +81,7 @@ pub(crate) async fn lease(ledger: &dyn Ledger, name: &str) -> Lease {
     ledger.acquire(request(name, at(0))).await.expect("the lease is free")
 }
 
-/// The verifier's own form of the signer's public key.
+/// Returns the signer's public key in the verifier's own type.
 pub(crate) fn key() -> setpoint_ledger_verify::Key {
     signer().public().to_text().parse().expect("a verification key")
 }

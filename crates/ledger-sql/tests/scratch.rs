@@ -1,4 +1,4 @@
-//! The scratch database may be lost at any time.
+//! Tests that the scratch database may be lost at any time.
 
 use setpoint_ledger_sql::{Scratch, ScratchError};
 

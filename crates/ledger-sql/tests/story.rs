@@ -1,4 +1,4 @@
-//! A ledger with something of everything in it, for tests that damage or verify one.
+//! A ledger with all kinds of content, for tests that damage or verify one.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use setpoint_ledger::{Entry, Erasure, Kind, Ledger};
 
 use crate::scene::{Place, at, batch, entry, lease, origin};
 
-/// Batches of the whole story, of about four records each: more than a segment.
+/// The number of batches in the whole story, of about four records each: more than a segment.
 const ROUNDS: u64 = 300;
 
 fn app(n: u64) -> AppId {
@@ -47,7 +47,8 @@ fn of(kind: Kind, subject: &str) -> Entry {
     Entry { kind, ..entry(subject) }
 }
 
-/// One batch of the story: a plan, an intent with its claim, its result, and now and then more.
+/// Returns one batch of the story: a plan, an intent with its claim, its result, and sometimes
+/// more.
 pub(crate) fn round(epoch: u64, n: u64) -> Vec<Entry> {
     let intent = format!("{epoch}-{n}").parse().expect("an intent's name");
     let done = Change::CloseIntent { intent, end: IntentEnd::Done };
@@ -62,7 +63,7 @@ pub(crate) fn round(epoch: u64, n: u64) -> Vec<Entry> {
     entries
 }
 
-/// Writes the first chapter only, and closes the ledger.
+/// Writes only the first chapter, and closes the ledger.
 pub(crate) async fn write_half(place: &Place) {
     write_chapters(place, 0..1).await;
 }

@@ -1,4 +1,5 @@
-//! A thousand ways to damage a ledger, each found by the verifier (case 76 of the bad-input list).
+//! Damages a ledger in a thousand ways and checks that the verifier finds each (case 76 of the
+//! bad-input list).
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use crate::story;
 
 const MUTATIONS: u64 = 1_000;
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -89,8 +90,8 @@ async fn connect(path: &Path) -> SqliteConnection {
     options.connect().await.expect("the copy opens")
 }
 
-/// Damages the copy at `path` once. Answers how, or `None` if this throw of the dice changed
-/// nothing that is stored.
+/// Damages the copy at `path` once. Returns a description, or `None` if this seed changed no stored
+/// data.
 async fn damage(path: &Path, older: &Path, dice: &mut Dice) -> Option<String> {
     match dice.below(12) {
         0 => flip_a_record(path, dice).await,
@@ -119,7 +120,7 @@ async fn records(connection: &mut SqliteConnection) -> Vec<Vec<u8>> {
 }
 
 async fn put_record(connection: &mut SqliteConnection, seq: usize, bytes: &[u8]) {
-    // Whoever rewrites history rewrites the hashes beside it too.
+    // An attacker who rewrites history also rewrites the hashes in the same row.
     let put = sqlx::query("UPDATE records SET bytes = ?, leaf = ? WHERE seq = ?");
     let put = put.bind(bytes).bind(leaf_hash(bytes).as_bytes().to_vec()).bind(seq as i64);
     put.execute(connection).await.expect("updated");
@@ -151,8 +152,8 @@ fn truncate_the_file(path: &Path, dice: &mut Dice) {
     file.set_len(dice.below(length as usize) as u64).expect("cut");
 }
 
-/// Flips a bit anywhere in the file. Bytes that hold nothing (free space of a page) are no part of
-/// the ledger.
+/// Flips a bit anywhere in the file. Unused bytes (free space of a page) are not part of the
+/// ledger.
 async fn flip_any_byte(path: &Path, dice: &mut Dice) -> Option<String> {
     let before = dump(path).await;
     let mut bytes = std::fs::read(path).expect("read");
@@ -162,7 +163,7 @@ async fn flip_any_byte(path: &Path, dice: &mut Dice) -> Option<String> {
     (dump(path).await != before).then(|| format!("bit {bit} of byte {place}"))
 }
 
-/// Everything that is stored and is evidence, or why it cannot be read.
+/// Returns all stored data that counts as evidence, or the reason why it cannot be read.
 async fn dump(path: &Path) -> Result<Vec<u8>, String> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true).disable_statement_logging();
     let mut connection = options.connect().await.map_err(|error| error.to_string())?;
@@ -185,7 +186,8 @@ async fn dump(path: &Path) -> Result<Vec<u8>, String> {
     Ok(content)
 }
 
-/// What an insider would do: change a record, then make every hash and signature right again.
+/// Rewrites history as an insider could: changes a record, then recomputes every hash and
+/// signature.
 async fn rewrite_history(path: &Path, dice: &mut Dice, signer: &Signer) {
     let mut connection = connect(path).await;
     let mut records = records(&mut connection).await;
@@ -232,7 +234,7 @@ async fn case_76_a_thousand_mutations_of_a_ledger_are_all_found() {
         std::fs::copy(place.database(), &copy).expect("copied");
         let Some(how) = damage(&copy, &older, &mut Dice(seed)).await else { continue };
         damaged += 1;
-        // Not to be judged is found as well; only "sound" would be a miss.
+        // A ledger that cannot be verified counts as found; only "sound" would be a miss.
         let missed = verify(&copy, &anchors, &[key()]).await.is_ok_and(|report| report.is_sound());
         assert!(!missed, "seed {seed}: {how}");
         for side in ["damaged.db-wal", "damaged.db-shm"] {

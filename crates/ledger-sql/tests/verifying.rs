@@ -1,4 +1,4 @@
-//! The independent verifier agrees with what the writer wrote, and says so usefully.
+//! Tests that the independent verifier agrees with the writer's data, and reports usefully.
 
 use setpoint_ledger::{Gap, Ledger};
 use setpoint_ledger_verify::{export, prove, verify};
@@ -26,7 +26,7 @@ async fn a_ledger_is_verified_while_it_is_written() {
     for n in 0..20 {
         ledger.append(batch(&lease, story::round(lease.epoch, n))).await.expect("appended");
         let report = verify(&place.database(), &[], &[key()]).await.expect("it can be judged");
-        // The bundle of these rounds was never stored: that is all there is to find.
+        // The bundle of these rounds was never stored: that is the only finding.
         assert!(report.findings.iter().all(|finding| finding.what.contains("bundle")), "{:?}", report.findings);
     }
 }

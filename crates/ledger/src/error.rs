@@ -51,7 +51,7 @@ pub enum LedgerError {
 
     #[error(
         "{} was removed or replaced while this process used it: nothing more is recorded; restore the data directory from a \
-         copy, or begin again with `setpoint recover`",
+         copy, or start a new ledger with `setpoint recover`",
         path.display()
     )]
     Removed { path: PathBuf },

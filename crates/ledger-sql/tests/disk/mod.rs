@@ -1,23 +1,23 @@
-//! A simulated disk that keeps what was written apart from what was synced, loses or tears the
-//! difference when the power fails, and fails writes and syncs on demand. SIGKILL proves nothing
-//! about durability: the page cache survives it.
+//! A simulated disk that separates written from synced data. It loses or tears the difference when
+//! the power fails, and fails writes and syncs on demand. SIGKILL proves nothing about durability:
+//! the page cache survives it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) mod vfs;
 
-/// What a disk writes at once; a torn write is cut at such a boundary.
+/// The unit that a disk writes at once. A torn write is cut at such a boundary.
 const SECTOR: usize = 512;
 
-/// What happens at the n-th operation that changes the disk.
+/// The fault at the n-th operation that changes the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The power fails: this operation and all later ones do not happen.
     PowerLoss { at: u64 },
-    /// Operations of one sort fail, the n-th only or all from it on.
+    /// Operations of one kind fail: only the n-th, or all from the n-th on.
     Refusal { of: Operation, at: u64, lasting: bool, full: bool },
-    /// The file system turns read-only, as Linux remounts one it finds damaged: nothing can be
-    /// changed any more, and syncing, which has nothing to do, succeeds.
+    /// The file system turns read-only, as Linux remounts a damaged one. Nothing can be changed any
+    /// more, and syncing, which has nothing to do, succeeds.
     ReadOnly { at: u64 },
 }
 
@@ -25,25 +25,25 @@ pub(crate) enum Fault {
 pub(crate) enum Operation {
     Write,
     Sync,
-    /// Cutting and removing files.
+    /// Truncating and removing files.
     Other,
 }
 
-/// How an operation went wrong.
+/// The error of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     Full,
     Broken,
 }
 
-/// What becomes of writes that were not synced when the power fails.
+/// The fate of unsynced writes when the power fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// All are lost.
     Drop,
-    /// Each is kept, lost, or cut within itself.
+    /// Each is written, lost, or torn.
     Tear,
-    /// Some are kept, in another order.
+    /// Some are written, in another order.
     Reorder,
 }
 
@@ -68,18 +68,18 @@ impl Change {
     }
 }
 
-/// One file: as programs see it, and as it is on the platter.
+/// One file, as programs see it and as it is on the platter.
 #[derive(Debug, Default)]
 struct File {
-    /// Whether programs see it.
+    /// Reports whether programs see the file.
     present: bool,
     content: Vec<u8>,
-    /// `None`: its name is not on the platter yet.
+    /// The synced content; `None` if its name is not on the platter yet.
     synced: Option<Vec<u8>>,
     pending: Vec<Change>,
     /// The lock level of each open handle.
     levels: BTreeMap<u64, i32>,
-    /// Shared memory of the write-ahead index. Each region stays where it is: SQLite holds pointers
+    /// The shared memory of the write-ahead index. A region must not move: SQLite holds pointers
     /// into it.
     regions: Vec<Box<[u8]>>,
     slots: [Slot; 8],
@@ -96,17 +96,17 @@ pub(crate) struct Disk {
     files: BTreeMap<String, File>,
     handles: u64,
     open: u64,
-    /// Operations that changed the disk so far, and those of each sort.
+    /// The number of operations that changed the disk so far, in total and by kind.
     operations: u64,
     sorts: BTreeMap<u8, u64>,
     fault: Option<Fault>,
     off: bool,
-    /// Whether the fault has happened.
+    /// Reports whether the fault has happened.
     struck: bool,
 }
 
 impl Disk {
-    /// A new disk that will fail so.
+    /// Replaces the disk with an empty one that has this fault.
     pub(crate) fn replace(&mut self, fault: Option<Fault>) {
         assert_eq!(self.open, 0, "a disk is not replaced while it is used");
         *self = Self { fault, ..Self::default() };
@@ -128,14 +128,14 @@ impl Disk {
         self.open > 0
     }
 
-    /// The content of a file as programs see it.
+    /// Returns the content of a file as programs see it.
     pub(crate) fn content(&self, ending: &str) -> Vec<u8> {
         let found = self.files.iter().find(|(name, file)| name.ends_with(ending) && file.present);
         found.map(|(_, file)| file.content.clone()).unwrap_or_default()
     }
 
-    /// Switches the power off and on again: what was not synced is lost in the given way, and no
-    /// fault is left.
+    /// Switches the power off and on again. Unsynced data is lost in the given way, and the fault
+    /// is removed.
     pub(crate) fn power_cycle(&mut self, loss: Loss, dice: &mut impl FnMut(usize) -> usize) {
         assert_eq!(self.open, 0, "the process is gone when the power returns");
         (self.off, self.fault) = (false, None);
@@ -145,7 +145,7 @@ impl Disk {
         self.files.retain(|_, file| file.present);
     }
 
-    /// Counts an operation and answers whether it happens.
+    /// Counts an operation. Fails if the operation does not happen.
     fn admit(&mut self, sort: Operation) -> Result<(), Refused> {
         let counted = self.sorts.entry(sort as u8).or_default();
         let (number, of_sort) = (self.operations, *counted);
@@ -207,7 +207,8 @@ impl Disk {
         self.files.entry(name.to_owned()).or_default()
     }
 
-    /// Fills `buffer`; what lies beyond the end is zero. Answers whether all of it was there.
+    /// Fills `buffer`; bytes beyond the end of the file are zero. Reports whether the whole range
+    /// exists.
     fn read(&mut self, name: &str, at: usize, buffer: &mut [u8]) -> Result<bool, Refused> {
         if self.off {
             return Err(Refused::Broken);
@@ -241,8 +242,8 @@ impl Disk {
                 file.synced = Some(file.content.clone());
                 file.pending.clear();
             }
-            // What a real system does: the pages stay readable but count as clean, and no later
-            // sync writes them.
+            // As on a real system: the pages stay readable but count as clean, and no later sync
+            // writes them.
             Err(_) if !off => file.pending.clear(),
             Err(_) => {}
         }
@@ -260,7 +261,7 @@ impl Disk {
         Ok(there)
     }
 
-    /// Takes a lock of SQLite's five levels. Answers whether it was free.
+    /// Takes a lock of SQLite's five levels. Reports whether it was free.
     fn lock(&mut self, name: &str, handle: u64, level: i32) -> bool {
         let file = self.file(name);
         let others = file.levels.iter().filter(|(other, _)| **other != handle).map(|(_, level)| *level);
@@ -285,7 +286,7 @@ impl Disk {
         self.file(name).levels.values().any(|level| *level >= 2)
     }
 
-    /// A region of shared memory; null if it is not there and not to be made.
+    /// Returns a region of shared memory, or null if it does not exist and `make` is not set.
     fn region(&mut self, name: &str, number: usize, size: usize, make: bool) -> *mut u8 {
         let regions = &mut self.file(name).regions;
         while make && regions.len() <= number {
@@ -345,7 +346,8 @@ impl File {
                 }
             }
         }
-        // A name that was made or removed without a sync may or may not have reached the platter.
+        // A name that was created or removed without a sync may or may not have reached the
+        // platter.
         let removed = !self.present && self.synced.is_some() && loss != Loss::Drop && dice(2) == 0;
         let appeared = self.present && loss != Loss::Drop && dice(2) == 0;
         let platter = self.synced.take().or_else(|| appeared.then(Vec::new));
@@ -356,7 +358,7 @@ impl File {
     }
 }
 
-/// Keeps a write whole, loses it, or keeps only its first sectors or only its last.
+/// Writes all of a change, none of it, or only its first or last sectors.
 fn tear(change: Change, dice: &mut impl FnMut(usize) -> usize) -> Option<Change> {
     let Change::Write { at, bytes } = change else { return (dice(2) == 0).then_some(change) };
     let cut = (dice(bytes.len() / SECTOR + 1) * SECTOR).min(bytes.len());

@@ -1,5 +1,5 @@
-//! The simulated disk as SQLite's file layer. The only place with `unsafe`: SQLite calls it through
-//! C pointers.
+//! The simulated disk as SQLite's file layer. This is the only code with `unsafe`: SQLite calls it
+//! through C pointers.
 #![expect(unsafe_code, reason = "SQLite's file layer is a C interface")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -9,7 +9,7 @@ use libsqlite3_sys as sqlite;
 
 use super::{Disk, Refused};
 
-/// A disk that SQLite knows by a name.
+/// A disk registered with SQLite under a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SharedDisk {
     pub(crate) name: &'static str,
@@ -17,13 +17,13 @@ pub(crate) struct SharedDisk {
 }
 
 impl SharedDisk {
-    /// Registers a new disk. Both live as long as the process, which is what SQLite asks of them.
+    /// Registers a new disk. Disk and name live as long as the process, as SQLite requires.
     pub(crate) fn register(name: &'static str) -> Self {
         let disk: &'static Mutex<Disk> = Box::leak(Box::default());
         let name_for_c = CString::new(name).expect("a name without zero bytes").into_raw();
-        // SAFETY: the default file layer is always there and never unregistered; it is only copied
-        // from. What SQLite keeps a pointer to (the layer, its name, the disk) is leaked above and
-        // here.
+        // SAFETY: the default file layer always exists and is never unregistered; it is only
+        // copied. The objects that SQLite points to (the layer, its name, the disk) are leaked
+        // above and here.
         unsafe {
             let system = sqlite::sqlite3_vfs_find(std::ptr::null());
             let layer = Box::leak(Box::new(*system));
@@ -76,20 +76,20 @@ static METHODS: sqlite::sqlite3_io_methods = sqlite::sqlite3_io_methods {
     xUnfetch: None,
 };
 
-/// The disk behind a layer.
+/// Returns the disk of a layer.
 ///
 /// # Safety
-/// `layer` is one that [`SharedDisk::register`] made.
+/// `layer` must come from [`SharedDisk::register`].
 unsafe fn disk_of(layer: *mut sqlite::sqlite3_vfs) -> &'static Mutex<Disk> {
     // SAFETY: `pAppData` was made from a leaked reference of this type.
     unsafe { &*(*layer).pAppData.cast::<Mutex<Disk>>() }
 }
 
-/// The disk, the file's name and the handle's number.
+/// Returns the disk, the file's name and the handle's number.
 ///
 /// # Safety
-/// `file` is one that [`open`] filled and that is not closed; SQLite does not close a file during a
-/// call on it.
+/// `file` must have been filled by [`open`] and not be closed. SQLite does not close a file during
+/// a call on it.
 unsafe fn parts<'a>(file: *mut sqlite::sqlite3_file) -> (MutexGuard<'static, Disk>, &'a str, u64) {
     // SAFETY: by the condition above it is a `Handle` whose name is still allocated.
     let (handle, name) = unsafe {
@@ -189,7 +189,7 @@ unsafe extern "C" fn sync(file: *mut sqlite::sqlite3_file, _flags: c_int) -> c_i
 }
 
 unsafe extern "C" fn file_size(file: *mut sqlite::sqlite3_file, size: *mut i64) -> c_int {
-    // SAFETY: an open file and a place for the answer.
+    // SAFETY: an open file and a valid pointer for the result.
     unsafe {
         let (mut disk, name, _) = parts(file);
         *size = disk.file(name).content.len() as i64;
@@ -211,7 +211,7 @@ unsafe extern "C" fn unlock(file: *mut sqlite::sqlite3_file, level: c_int) -> c_
 }
 
 unsafe extern "C" fn check_reserved_lock(file: *mut sqlite::sqlite3_file, reserved: *mut c_int) -> c_int {
-    // SAFETY: an open file and a place for the answer.
+    // SAFETY: an open file and a valid pointer for the result.
     unsafe {
         let (mut disk, name, _) = parts(file);
         *reserved = c_int::from(disk.is_reserved(name));
@@ -231,7 +231,7 @@ unsafe extern "C" fn sector_size(_file: *mut sqlite::sqlite3_file) -> c_int {
     super::SECTOR as c_int
 }
 
-/// As the system's own layer says of a disk: a write that is cut damages nothing beside it.
+/// Returns the same flag as the system's own layer: a torn write damages no adjacent bytes.
 unsafe extern "C" fn characteristics(_file: *mut sqlite::sqlite3_file) -> c_int {
     sqlite::SQLITE_IOCAP_POWERSAFE_OVERWRITE
 }
@@ -243,8 +243,8 @@ unsafe extern "C" fn shm_map(
     extend: c_int,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: an open file and a place for the answer. The region is boxed and dropped only when no
-    // connection is left.
+    // SAFETY: an open file and a valid pointer for the result. The region is boxed and dropped only
+    // when no connection is left.
     unsafe {
         let (mut disk, name, _) = parts(file);
         *to = disk.region(name, region as usize, size as usize, extend != 0).cast();
@@ -269,7 +269,7 @@ unsafe extern "C" fn shm_barrier(_file: *mut sqlite::sqlite3_file) {
 }
 
 unsafe extern "C" fn shm_unmap(file: *mut sqlite::sqlite3_file, delete: c_int) -> c_int {
-    // SAFETY: an open file. SQLite asks for deletion only from the last connection, which no longer
+    // SAFETY: an open file. SQLite requests deletion only from the last connection, which no longer
     // uses the regions.
     let (mut disk, name, _) = unsafe { parts(file) };
     if delete != 0 {
@@ -294,11 +294,11 @@ unsafe extern "C" fn access(
     flags: c_int,
     there: *mut c_int,
 ) -> c_int {
-    // SAFETY: our layer, a C string and a place for the answer.
+    // SAFETY: our layer, a C string and a valid pointer for the result.
     unsafe {
         let name = CStr::from_ptr(name).to_string_lossy();
         let disk = disk_of(layer).lock().unwrap_or_else(PoisonError::into_inner);
-        // As the system's own layer: an empty file does not count as a journal that is there.
+        // Like the system's own layer: an empty file does not count as an existing journal.
         let found = disk.files.get(&*name).filter(|file| file.present);
         let exists = found.is_some_and(|file| flags != sqlite::SQLITE_ACCESS_EXISTS || !file.content.is_empty());
         *there = c_int::from(exists);

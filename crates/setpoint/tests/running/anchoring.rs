@@ -142,7 +142,7 @@ async fn a_lost_folder_is_recovered_and_the_anchor_of_what_was_lost_is_kept() {
     assert!(nowhere.complaints.contains("setpoint recover") && !lab.data().exists(), "{nowhere:?}");
     let run = lab.with_config(&["run"]);
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.complaints.contains("begin anew with `setpoint recover`"), "{run:?}");
+    assert!(run.complaints.contains("start a new ledger with `setpoint recover`"), "{run:?}");
     assert_eq!(fs::read_to_string(&anchor).expect("it is there"), before);
 
     let recovered = lab.with_config(&["recover", "--reason", "the disk is gone"]);
@@ -191,7 +191,7 @@ async fn a_ledger_that_is_lost_beside_its_key_is_recovered_in_a_new_epoch() {
         }
     }
     let mut agent = lab.start().await;
-    until_said(&mut agent, "begin anew with `setpoint recover`").await;
+    until_said(&mut agent, "start a new ledger with `setpoint recover`").await;
     agent.stop().await;
 
     let recovered = lab.with_config(&["recover", "--reason", "the database is gone"]);
@@ -263,7 +263,7 @@ async fn an_anchor_that_never_answers_is_told_and_work_goes_on() {
     agent.until_converged("hello", &first).await;
     lab.told(&["suspend", "hello", "--for", "1h", "--reason", "it is signed at once"]);
     lab.told(&["resume", "hello"]);
-    until_said(&mut agent, "does not answer").await;
+    until_said(&mut agent, "does not respond").await;
     let second = lab.file("hello", "greeting", "Good day\n").commit();
     agent.until_converged("hello", &second).await;
     assert!(!anchor.exists());
@@ -285,6 +285,6 @@ fn an_anchor_in_the_data_folder_is_refused() {
         lab.anchor_at(anchor);
         let run = lab.with_config(&["run"]);
         assert_eq!(run.code, Some(1), "{run:?}");
-        assert!(run.complaints.contains("lies in the data folder"), "{run:?}");
+        assert!(run.complaints.contains("is in the data directory"), "{run:?}");
     }
 }

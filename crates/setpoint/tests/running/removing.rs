@@ -135,7 +135,7 @@ async fn a_ledger_that_vanished_is_told_without_an_anchor_and_recovered() {
     remove_ledger(&lab.data());
     fs::write(lab.at("greeting"), "by hand\n").expect("anyone may");
     let mut agent = lab.start().await;
-    until_said(&mut agent, "begin anew with `setpoint recover`").await;
+    until_said(&mut agent, "start a new ledger with `setpoint recover`").await;
     agent.step(3).await;
     assert_eq!(lab.text("greeting").as_deref(), Some("by hand\n"), "nothing is changed");
     agent.stop().await;
