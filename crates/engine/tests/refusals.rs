@@ -11,7 +11,7 @@ fn told(more: &str) -> String {
 #[test]
 fn a_vanished_folder_is_an_error_and_not_an_empty_set_of_documents() {
     let told = texts(read(&[("elsewhere/a.yaml", CONTROL)]).unwrap_err());
-    assert!(told[0].starts_with("setpoint: the path vanished"), "{told:?}");
+    assert!(told[0].starts_with("setpoint: this version has no such directory"), "{told:?}");
 }
 
 #[test]

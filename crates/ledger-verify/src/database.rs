@@ -1,4 +1,4 @@
-//! The verifier's own, read-only way into the database.
+//! The verifier's own, read-only access to the database.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use sqlx::{ConnectOptions as _, Executor as _};
 
 use crate::error::VerifyError;
 
-/// "SPLG": what a ledger's file says it is.
+/// "SPLG": the application id of a ledger's file.
 const APPLICATION: i64 = 0x5350_4c47;
 const FORMAT: i64 = 1;
 
-/// An open ledger, seen at one moment however much is written meanwhile.
+/// An open ledger, read at one moment even while others write.
 #[derive(Debug)]
 pub(crate) struct Database {
     connection: SqliteConnection,
@@ -37,7 +37,7 @@ impl Database {
             .filename(path)
             .read_only(true)
             .busy_timeout(Duration::from_secs(10))
-            // Rows wait here for the reader: a few would mean a switch of threads for every few
+            // Rows are buffered for the reader: a small buffer would cost a thread switch every few
             // records.
             .row_buffer_size(2_048)
             .disable_statement_logging();
@@ -62,7 +62,7 @@ impl Database {
         number.map_err(|error| self.failed(error))
     }
 
-    /// All rows of a query about one log.
+    /// Returns all rows of a query about one log.
     pub(crate) async fn rows<T>(&mut self, sql: &'static str, log: i64) -> Result<Vec<T>, VerifyError>
     where
         T: for<'r> sqlx::FromRow<'r, sqlx::sqlite::SqliteRow> + Send + Unpin,
@@ -71,7 +71,7 @@ impl Database {
         rows.map_err(|error| self.failed(error))
     }
 
-    /// The rows of a query about the records from `start` to before `end` of one log.
+    /// Returns the rows of a query about the records of one log in the range `start..end`.
     pub(crate) async fn range<T>(
         &mut self,
         sql: &'static str,
@@ -97,7 +97,8 @@ impl Database {
         found.ok_or_else(|| VerifyError::NoSuchLog { origin: origin.to_owned() })
     }
 
-    /// The smallest value above `last`: walks the logs a table mentions without reading its rows.
+    /// Returns the smallest value above `last`. This walks the logs that a table mentions without
+    /// reading its rows.
     pub(crate) async fn next_log(&mut self, sql: &'static str, last: i64) -> Result<Option<i64>, VerifyError> {
         let next = sqlx::query_scalar(sql).bind(last).fetch_one(&mut self.connection).await;
         next.map_err(|error| self.failed(error))

@@ -1,8 +1,8 @@
-//! Why a ledger could not even be judged. For whoever asked whether it is sound, the answer is no.
+//! The errors of a ledger that cannot be verified. Such a ledger does not count as sound.
 
 use std::path::PathBuf;
 
-/// The ledger could not be read as one.
+/// The reason why a ledger could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     #[error("the ledger {path} cannot be read: it is missing, damaged or not readable by this user")]
@@ -15,6 +15,6 @@ pub enum VerifyError {
     NoSuchLog { origin: String },
     #[error("record {seq} cannot be proven: {why}")]
     NotProvable { seq: u64, why: String },
-    #[error("the result cannot be written: check where it goes")]
+    #[error("the result cannot be written: check the output file or pipe")]
     Output { source: std::io::Error },
 }

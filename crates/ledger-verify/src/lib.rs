@@ -1,12 +1,12 @@
-//! Verifies a ledger without sharing code with its writer: a mistake made there cannot excuse
+//! Verifies a ledger without sharing code with its writer: a mistake in the writer cannot hide
 //! itself here.
 //!
 //! [`verify`] reads the database as it is, recomputes every hash from the stored bytes, and
-//! compares: the sequence, the epochs, every checkpoint and its signature, the bodies, the facts
-//! tables, the bundles, and the anchors kept elsewhere. [`prove`] writes a proof a person can
-//! recompute; [`export`] writes the records as JSON lines.
+//! compares the sequence, the epochs, every checkpoint and its signature, the bodies, the facts
+//! tables, the bundles, and the anchors stored elsewhere. [`prove`] writes a proof that a person
+//! can recompute; [`export`] writes the records as JSON lines.
 //!
-//! Whatever cannot be read or understood is a failure. This crate depends on no other crate of the
+//! Data that cannot be read or understood is a failure. This crate depends on no other crate of the
 //! workspace.
 
 mod database;

@@ -1,4 +1,4 @@
-//! Checkpoints as C2SP signed notes: reading them and checking who signed.
+//! Reads checkpoints in the form of C2SP signed notes, and verifies their signatures.
 
 use std::str::FromStr;
 
@@ -39,7 +39,7 @@ fn parse_key(text: &str) -> Option<Key> {
     Some(Key { name: name.to_owned(), id, key })
 }
 
-/// A checkpoint whose signature was checked.
+/// A checkpoint with a verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     pub(crate) origin: String,
@@ -61,8 +61,8 @@ pub(crate) fn open(text: &str, keys: &[Key]) -> Result<Checkpoint, &'static str>
     parse_body(body).ok_or("it is signed, but not a checkpoint of a ledger")
 }
 
-/// Whether the line is a good signature of one of the keys. A bad one under a known name is an
-/// error.
+/// Reports whether the line is a valid signature of one of the keys. An invalid one under a known
+/// name is an error.
 fn is_signed(body: &str, line: &str, keys: &[Key]) -> Result<bool, &'static str> {
     let mut words = line.split(' ');
     let (Some("\u{2014}"), Some(name), Some(signed), None) = (words.next(), words.next(), words.next(), words.next())

@@ -11,10 +11,10 @@ use crate::error::VerifyError;
 use crate::note::{self, Checkpoint, Key};
 use crate::tree::{Beside, Hash, leaf, node, steps};
 
-/// Records read at a time.
+/// The number of records read at a time.
 const CHUNK: i64 = 2_048;
 
-/// Proves that record `seq` is what the newest checkpoint signed, in words and numbers.
+/// Proves in text and hashes that record `seq` is covered by the newest checkpoint.
 pub async fn prove(path: &Path, origin: &str, seq: u64, keys: &[Key]) -> Result<String, VerifyError> {
     let not_provable = |why: String| VerifyError::NotProvable { seq, why };
     let mut database = Database::open(path).await?;
@@ -30,12 +30,12 @@ pub async fn prove(path: &Path, origin: &str, seq: u64, keys: &[Key]) -> Result<
     }
     let (leaves, record) = leaves(&mut database, &log, seq, checkpoint.size).await?;
     if leaves.len() as u64 != checkpoint.size {
-        return Err(not_provable(format!("of {} signed records {} are there", checkpoint.size, leaves.len())));
+        return Err(not_provable(format!("of {} signed records, {} exist", checkpoint.size, leaves.len())));
     }
     write_proof(origin, seq, &record, &leaves, &checkpoint, &text).map_err(not_provable)
 }
 
-/// The hashes of the first `size` records, and the bytes of record `seq`.
+/// Returns the hashes of the first `size` records, and the bytes of record `seq`.
 async fn leaves(
     database: &mut Database,
     log: &LogRow,
@@ -93,7 +93,7 @@ fn write_proof(
     Ok(text)
 }
 
-/// Writes every record of a log as one line of JSON, exactly as stored. Answers how many.
+/// Writes every record of a log as one line of JSON, exactly as stored. Returns their number.
 pub async fn export(path: &Path, origin: &str, out: &mut (dyn io::Write + Send)) -> Result<u64, VerifyError> {
     let mut database = Database::open(path).await?;
     let log = database.log(origin).await?;

@@ -1,11 +1,11 @@
-//! Records as the verifier reads them: borrowed from the stored bytes, nothing re-serialised.
+//! Records as the verifier reads them: borrowed from the stored bytes, not serialised again.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// One record. Unknown fields are an error: what is not understood is not verified.
+/// One record. Unknown fields are an error, because they could not be verified.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "fields that are only required to be there and of the right type")]
@@ -49,7 +49,7 @@ pub(crate) struct Change<'a> {
     pub(crate) key: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(crate) app: Option<Cow<'a, str>>,
-    /// An intent when it is opened, its name when it is closed.
+    /// The whole intent when it is opened; its id when it is closed.
     #[serde(borrow)]
     pub(crate) intent: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -58,7 +58,7 @@ pub(crate) struct Change<'a> {
     pub(crate) _end: Option<&'a RawValue>,
 }
 
-/// What a claim or an intent is about.
+/// The fields that identify a claim or an intent.
 #[derive(Debug, Deserialize)]
 pub(crate) struct About<'a> {
     #[serde(borrow)]
@@ -67,18 +67,18 @@ pub(crate) struct About<'a> {
     pub(crate) key: Cow<'a, str>,
     #[serde(borrow)]
     pub(crate) app: Cow<'a, str>,
-    /// Of an intent.
+    /// The id; only of an intent.
     #[serde(borrow, default)]
     pub(crate) id: Option<Cow<'a, str>>,
 }
 
-/// What an `override` says about an erased body.
+/// The data of an `override` that documents an erased body.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Erasure {
     pub(crate) erased: Option<u64>,
 }
 
-/// What a `ledger.gap` says about the anchor it answers.
+/// The data of a `ledger.gap` that name the anchor.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Gap {
@@ -86,7 +86,7 @@ pub(crate) struct Gap {
     pub(crate) anchor_root: String,
 }
 
-/// The bundle an app's facts name as accepted.
+/// The facts of an app, reduced to the accepted bundle.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AppFacts {
     pub(crate) accepted: Option<Accepted>,

@@ -1,4 +1,4 @@
-//! Folding changes into facts, as text: what the records say the tables must hold.
+//! Folds changes into facts, as text. The tables must hold the same facts.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 
 use crate::record::{About, Change};
 
-/// A place on a target: its identity and a key.
+/// A key on a target, with the target's identity.
 pub(crate) type Place = (String, String);
 
-/// The facts that the records of one log make. Values are the canonical text of the record, byte
-/// for byte.
+/// The facts that result from the records of one log. Values are the canonical text of the record,
+/// byte for byte.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) installed: Option<u64>,
@@ -19,13 +19,13 @@ pub(crate) struct Facts {
     pub(crate) apps: BTreeMap<String, String>,
     /// The holder of each claim.
     holders: BTreeMap<Place, String>,
-    /// Where an intent is open, and which.
+    /// The keys with an open intent, and its id.
     busy: BTreeMap<Place, String>,
     places: BTreeMap<String, Place>,
 }
 
 impl Facts {
-    /// Folds one change. The error says why it cannot follow from those before it.
+    /// Folds one change. The error is the reason why it cannot follow the earlier ones.
     pub(crate) fn fold(&mut self, change: &Change<'_>) -> Result<(), String> {
         match &*change.change {
             "installed" => self.install(want(change.at, "at")?),
@@ -58,10 +58,13 @@ impl Facts {
         let place = (about.target.into_owned(), about.key.into_owned());
         if let Some(holder) = self.holders.get(&place).filter(|holder| **holder != *about.app) {
             if from != Some(holder.as_str()) {
-                return Err(format!("{} at {} is taken from {holder} unsaid", place.1, place.0));
+                return Err(format!(
+                    "{} at {} is taken from {holder}, which the change does not name",
+                    place.1, place.0
+                ));
             }
             if let Some(intent) = self.busy.get(&place) {
-                return Err(format!("{} at {} changes hands under intent {intent}", place.1, place.0));
+                return Err(format!("{} at {} changes hands while intent {intent} is open", place.1, place.0));
             }
         }
         self.holders.insert(place.clone(), about.app.into_owned());

@@ -1,16 +1,16 @@
-//! What a verification found.
+//! The result of a verification.
 
 use std::fmt;
 
-/// Findings beyond this are not listed: the first ones tell the story.
+/// The most findings that are listed: the first ones show the cause.
 const MOST: usize = 100;
 
-/// One thing that is not as it must be.
+/// One violation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The log it was found in; empty where it concerns the whole ledger.
+    /// The log of the violation; empty if it concerns the whole ledger.
     pub origin: String,
-    /// The record it was found at, where it concerns one.
+    /// The record of the violation, if it concerns a single one.
     pub seq: Option<u64>,
     pub what: String,
 }
@@ -25,7 +25,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What was verified of one log.
+/// The verified contents of one log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogReport {
     pub origin: String,
@@ -33,23 +33,24 @@ pub struct LogReport {
     /// The root over all records, in hex.
     pub root: String,
     pub checkpoints: u64,
-    /// Records that a checkpoint covers.
+    /// The number of records that a checkpoint covers.
     pub signed: u64,
-    /// Records that a given anchor covers: nothing among them can have been changed unseen.
+    /// The number of records that a given anchor covers. None of them can have been changed
+    /// unnoticed.
     pub anchored: u64,
     pub bodies: u64,
     pub erased: u64,
-    /// Losses that an operator has recorded.
+    /// The number of losses that an operator recorded.
     pub gaps: u64,
 }
 
-/// What was verified, and what is wrong.
+/// The verified logs and the violations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub logs: Vec<LogReport>,
-    /// In the order of logs and records: the first is the first bad record.
+    /// In the order of logs and records: the first one is the first bad record.
     pub findings: Vec<Finding>,
-    /// Findings that are not listed.
+    /// The number of findings that are not listed.
     pub more: u64,
 }
 
@@ -66,7 +67,7 @@ impl Report {
         }
     }
 
-    /// Puts the earliest damage first; what concerns no single record follows.
+    /// Sorts the earliest damage first; findings that concern no single record follow.
     pub(crate) fn sort(&mut self) {
         self.findings.sort_by_key(|finding| (finding.origin.clone(), finding.seq.is_none(), finding.seq));
     }

@@ -1,4 +1,5 @@
-//! The tables beside the records: facts, bundles, and rows or objects that belong to nothing.
+//! Checks the tables next to the records: facts, bundles, and rows or objects that belong to no
+//! log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -15,7 +16,7 @@ use crate::report::Report;
 const TABLES: [&str; 9] =
     ["apps", "bodies", "bundles", "checkpoints", "claims", "intents", "logs", "records", "segments"];
 
-/// Walks the logs that each table mentions: the smallest above the last one seen.
+/// The queries that walk the logs mentioned in each table: the smallest above the last one.
 const MENTIONED: [(&str, &str); 7] = [
     ("records", "SELECT min(log) FROM records WHERE log > ?"),
     ("segments", "SELECT min(log) FROM segments WHERE log > ?"),
@@ -42,7 +43,7 @@ pub(crate) async fn check_schema(database: &mut Database, report: &mut Report) -
     Ok(())
 }
 
-/// Rows of logs that are not there.
+/// Reports rows of logs that do not exist.
 pub(crate) async fn check_strays(
     database: &mut Database,
     logs: &[LogRow],
@@ -52,7 +53,7 @@ pub(crate) async fn check_strays(
         let mut last = i64::MIN;
         while let Some(log) = database.next_log(sql, last).await? {
             if logs.iter().all(|known| known.id != log) {
-                report.find("", None, format!("the table `{table}` has rows of log {log}, which is not there"));
+                report.find("", None, format!("the table `{table}` has rows of log {log}, which does not exist"));
             }
             last = log;
         }
@@ -60,7 +61,7 @@ pub(crate) async fn check_strays(
     Ok(())
 }
 
-/// Every bundle is what its digest says. Answers the digests, in hex.
+/// Checks that each bundle matches its digest. Returns the digests, in hex.
 pub(crate) async fn check_bundles(
     database: &mut Database,
     report: &mut Report,
@@ -72,7 +73,7 @@ pub(crate) async fn check_bundles(
         let sql = "SELECT digest, bytes FROM bundles WHERE rowid = ?";
         for (digest, bytes) in database.rows::<(Vec<u8>, Vec<u8>)>(sql, row).await? {
             if Sha256::digest(&bytes)[..] != digest[..] {
-                report.find("", None, format!("bundle {} has other bytes", HEXLOWER.encode(&digest)));
+                report.find("", None, format!("bundle {} does not match its digest", HEXLOWER.encode(&digest)));
             }
             digests.insert(HEXLOWER.encode(&digest));
         }
@@ -80,7 +81,7 @@ pub(crate) async fn check_bundles(
     Ok(digests)
 }
 
-/// The facts tables hold what the records say, byte for byte.
+/// Compares the facts tables with the facts of the records, byte for byte.
 pub(crate) async fn compare_facts(
     database: &mut Database,
     log: &LogRow,
@@ -89,7 +90,7 @@ pub(crate) async fn compare_facts(
     report: &mut Report,
 ) -> Result<(), VerifyError> {
     if facts.installed.map(i64::try_from) != log.installed.map(Ok) {
-        report.find(&log.origin, None, "the time of installation is not the recorded one");
+        report.find(&log.origin, None, "the time of installation differs from the recorded one");
     }
     let sql = "SELECT target, key, claim FROM claims WHERE log = ?";
     let rows: Vec<(String, String, String)> = database.rows(sql, log.id).await?;
@@ -126,7 +127,7 @@ fn compare<K: Ord + Debug>(
     }
 }
 
-/// What an app is held at must be there: without it nothing can be held.
+/// Checks that the accepted bundle of an app exists: without it the app cannot be held.
 fn check_accepted(app: &str, text: &str, log: &LogRow, bundles: &BTreeSet<String>, report: &mut Report) {
     match serde_json::from_str::<AppFacts>(text) {
         Err(error) => report.find(&log.origin, None, format!("the facts of app {app} cannot be read: {error}")),

@@ -1,5 +1,5 @@
-//! The verifier's own RFC 6962 tree: a stack of (height, hash), merged while the two topmost are of
-//! equal height.
+//! The verifier's own RFC 6962 tree: a stack of (height, hash). The two topmost entries are merged
+//! while their heights are equal.
 
 use sha2::{Digest as _, Sha256};
 
@@ -17,7 +17,7 @@ pub(crate) fn node(left: &Hash, right: &Hash) -> Hash {
 pub(crate) struct Stack(Vec<(u32, Hash)>);
 
 impl Stack {
-    /// Adds a leaf. Answers the root of the subtree of `height` it completes, if it completes one.
+    /// Adds a leaf. Returns the root of the subtree of `height` that it completes, if any.
     pub(crate) fn add(&mut self, leaf: Hash, height: u32) -> Option<Hash> {
         let mut top = (0, leaf);
         let mut completed = None;
@@ -40,15 +40,15 @@ impl Stack {
     }
 }
 
-/// One step of a proof: the hash beside the one computed so far.
+/// One step of a proof: the hash next to the one computed so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beside {
     Left(Hash),
     Right(Hash),
 }
 
-/// The steps from the leaf `index` to the root over all `leaves`, level by level; an odd last hash
-/// is carried up as it is.
+/// Returns the steps from the leaf `index` to the root over all `leaves`, level by level. An odd
+/// last hash moves up unchanged.
 pub(crate) fn steps(leaves: &[Hash], index: usize) -> Vec<Beside> {
     let (mut level, mut index, mut steps) = (leaves.to_vec(), index, Vec::new());
     while level.len() > 1 {

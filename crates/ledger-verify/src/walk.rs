@@ -1,4 +1,4 @@
-//! The walk over every record of every log, from the first to the last.
+//! The walk over every record of every log, from first to last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,15 +16,15 @@ use crate::report::{LogReport, Report};
 use crate::tables;
 use crate::tree::{Hash, Stack, leaf};
 
-/// Records read at a time.
+/// The number of records read at a time.
 const CHUNK: i64 = 2_048;
-/// Height of the subtrees whose roots the writer keeps.
+/// The height of the subtrees whose roots the writer stores.
 const SEGMENT_HEIGHT: u32 = 10;
 
-/// Verifies the ledger at `path` against the checkpoints kept elsewhere (`anchors`, as text) and
+/// Verifies the ledger at `path` against the checkpoints stored elsewhere (`anchors`, as text) and
 /// the keys that may sign.
 ///
-/// An error means that the ledger could not be judged; it is no less a failure than a finding.
+/// An error means that the ledger could not be verified. It is a failure no less than a finding.
 pub async fn verify(path: &Path, anchors: &[String], keys: &[Key]) -> Result<Report, VerifyError> {
     let mut database = Database::open(path).await?;
     let mut report = Report::default();
@@ -50,7 +50,7 @@ fn open_anchors(texts: &[String], keys: &[Key], report: &mut Report) -> Vec<Sign
     for text in texts {
         match note::open(text, keys) {
             Ok(anchor) => anchors.push((anchor, text.clone())),
-            Err(why) => report.find("", None, format!("an anchor cannot be believed: {why}")),
+            Err(why) => report.find("", None, format!("an anchor cannot be trusted: {why}")),
         }
     }
     anchors
@@ -94,7 +94,7 @@ async fn read_checkpoints(
             report.find(&log.origin, None, format!("checkpoint {expected} is missing"));
         }
         match note::open(&text, keys) {
-            Err(why) => report.find(&log.origin, None, format!("{name} cannot be believed: {why}")),
+            Err(why) => report.find(&log.origin, None, format!("{name} cannot be trusted: {why}")),
             Ok(checkpoint) if checkpoint.origin != log.origin || i64::try_from(checkpoint.size) != Ok(size) => {
                 report.find(&log.origin, None, format!("{name} is not the one that was stored here"));
             }
@@ -116,11 +116,11 @@ struct Walk<'a> {
     summary: LogReport,
     stack: Stack,
     facts: Facts,
-    /// Whether a change has not fitted: what follows from it is not reported again.
+    /// Set when a change did not fit: its consequences are not reported again.
     misfit: bool,
     next: u64,
     epoch: u64,
-    /// The root at each size a checkpoint or an anchor speaks of.
+    /// The root at the size of each checkpoint and anchor.
     roots: BTreeMap<u64, Option<Hash>>,
     segments: BTreeMap<i64, Vec<u8>>,
     erased: BTreeSet<u64>,
@@ -163,8 +163,8 @@ impl<'a> Walk<'a> {
         let bounds = "SELECT min(seq), max(seq) FROM records WHERE log = ?";
         let bounds: Vec<(Option<i64>, Option<i64>)> = database.rows(bounds, self.log.id).await?;
         let Some((Some(first), Some(last))) = bounds.first().copied() else { return Ok(()) };
-        // A negative number would be a record outside the sequence: the walk begins wherever the
-        // first one is.
+        // A negative number would be a record outside the sequence, so the walk begins at the first
+        // record.
         let mut start = first.min(0);
         while start <= last {
             let end = start + CHUNK;
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
             for seq in bodies.into_keys() {
                 self.find(u64::try_from(seq).ok(), "its body is missing");
             }
-            // Jumps over a hole, which may be as wide as someone chose to make it.
+            // Jumps over a gap, which an attacker may have made arbitrarily wide.
             let sql = "SELECT min(seq) FROM records WHERE log = ? AND seq >= ? AND ? = 0";
             let next: Vec<(Option<i64>,)> = database.range(sql, self.log.id, end, 0).await?;
             match next.first() {
@@ -192,10 +192,10 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Judges one record. Answers the digest of the body it should have.
+    /// Verifies one record. Returns the digest of its expected body.
     ///
-    /// The hash beside it proves nothing, as whoever changes the bytes can change it too; where the
-    /// bytes are damaged it says which record is.
+    /// The stored hash proves nothing, because an attacker who changes the bytes can change it too.
+    /// Where bytes are damaged, it identifies the record.
     fn record(&mut self, row: i64, bytes: &[u8], beside: &[u8]) -> Option<String> {
         let seq = self.next;
         if u64::try_from(row) != Ok(seq) {
@@ -204,7 +204,7 @@ impl<'a> Walk<'a> {
         }
         let hash = leaf(bytes);
         if hash != beside {
-            self.find(u64::try_from(row).ok(), "it is not what was recorded: the hash beside it is another's");
+            self.find(u64::try_from(row).ok(), "it is not what was recorded: its stored hash does not match");
         }
         let segment = self.stack.add(hash, SEGMENT_HEIGHT);
         if let Some(root) = segment {
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
             self.find(seq, format!("its version {} is unknown", record.v));
         }
         if record.origin != self.log.origin || Some(record.seq) != seq {
-            self.find(seq, format!("it says it is record {} of {}", record.seq, record.origin.escape_debug()));
+            self.find(seq, format!("it is numbered {} of {}", record.seq, record.origin.escape_debug()));
         }
         if record.epoch < self.epoch {
             self.find(seq, format!("its epoch {} comes after epoch {}", record.epoch, self.epoch));
@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
         record.body.as_ref().map(ToString::to_string)
     }
 
-    /// Remembers what a record says about the ledger itself.
+    /// Stores the statements of a record about the ledger itself.
     fn statement(&mut self, seq: Option<u64>, kind: &str, data: &RawValue) {
         let read = match kind {
             "override" => {
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
     fn body(&mut self, (row, salt, bytes): BodyRow, expected: &mut BTreeMap<i64, String>) {
         let seq = u64::try_from(row).ok();
         let Some(digest) = expected.remove(&row) else {
-            return self.find(seq, "it has a body that it does not speak of");
+            return self.find(seq, "it has a body that it does not declare");
         };
         match (salt, bytes) {
             (Some(salt), Some(bytes)) => {
@@ -287,17 +287,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What can only be said when all records were seen.
+    /// Checks that need all records.
     fn finish(&mut self) {
         self.summary.root = HEXLOWER.encode(&self.stack.root());
         self.summary.gaps = self.gaps.len() as u64;
         let unsaid: Vec<_> = self.erased.difference(&self.erasures).copied().collect();
         for seq in unsaid {
-            self.find(seq, "its body is gone, and no record says that it was erased");
+            self.find(seq, "its body is missing, and no record documents its erasure");
         }
         let undone: Vec<_> = self.erasures.difference(&self.erased).copied().collect();
         for seq in undone {
-            self.find(seq, "a record says that its body was erased, but that is not so");
+            self.find(seq, "a record documents the erasure of its body, but the body exists");
         }
         if let Some(number) = self.segments.keys().next().copied() {
             self.find(None, format!("segment {number} is beyond the log"));
@@ -306,7 +306,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let (given, written) = (self.log.epoch, self.epoch);
-        self.find(None, format!("epoch {given} is the newest that was given out, but records are of epoch {written}"));
+        self.find(None, format!("epoch {given} is the newest that was acquired, but records are of epoch {written}"));
     }
 
     fn judge_checkpoints(&mut self, checkpoints: &[Signed]) {
@@ -321,18 +321,19 @@ impl<'a> Walk<'a> {
                 }
             }
             if u64::try_from(self.log.epoch).is_ok_and(|epoch| epoch < checkpoint.epoch) {
-                self.find(None, format!("a checkpoint is of epoch {}, which was never given out", checkpoint.epoch));
+                self.find(None, format!("a checkpoint is of epoch {}, which was never acquired", checkpoint.epoch));
             }
         }
     }
 
-    /// What follows from the first wrong root says nothing more: only that one is reported, with
-    /// the range it is in, unless a record in it was found to be bad by itself.
+    /// Reports the range of the first wrong root. Later wrong roots follow from it and are not
+    /// reported. If a record of this log is already reported as bad, the range is not attributed to
+    /// a record.
     fn find_unsigned(&mut self, size: u64) {
         let since = self.summary.signed;
         let named =
             self.report.findings.iter().any(|finding| finding.origin == self.log.origin && finding.seq.is_some());
-        let what = format!("one of the records from {since} to before {size} is not the one that was signed");
+        let what = format!("one of the records from {since} to before {size} differs from the signed one");
         self.find((!named).then_some(since), what);
     }
 

@@ -1,5 +1,5 @@
-//! The verifier stands alone. What it finds is tested beside the writer, in `ledger-sql`, which may
-//! know both.
+//! Tests that the verifier is independent. Its findings are tested in `ledger-sql`, next to the
+//! writer, which may depend on both crates.
 
 use std::path::Path;
 

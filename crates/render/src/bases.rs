@@ -1,25 +1,25 @@
-//! Remote bases: URLs in kustomizations that stand for a folder of another repository. They lead
-//! into stores that the app names, at the version that was accepted with the app's own, and nowhere
-//! else: nothing is fetched while rendering.
+//! Remote bases: URLs in kustomizations that refer to a directory of another repository. They
+//! resolve to stores that the app names, at the version that was accepted with the app's own, and
+//! to nothing else: nothing is fetched while rendering.
 
 use setpoint_kustomize::folder::without_secrets;
 
 use crate::request::RemoteBase;
 
-/// Where an URL leads.
+/// The target of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Led<'b> {
     pub(crate) base: &'b RemoteBase,
-    /// From the root of the store.
+    /// The directory, relative to the root of the store.
     pub(crate) folder: String,
 }
 
-/// Finds the store that an URL means, or says what to declare.
+/// Finds the store of a URL. The error explains what to declare.
 pub(crate) fn find<'b>(bases: &'b [RemoteBase], url: &str) -> Result<Led<'b>, String> {
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
     let wanted = normal(address);
     let found = bases.iter().filter_map(|base| Some((base, below(&wanted, &normal(&base.url))?)));
-    // Of a repository and one in whose place another stands, the longer address is meant.
+    // Where one repository's address is below another's, the longer address wins.
     let Some((base, folder)) = found.max_by_key(|(base, _)| normal(&base.url).len()) else {
         return Err(undeclared(url));
     };
@@ -27,7 +27,7 @@ pub(crate) fn find<'b>(bases: &'b [RemoteBase], url: &str) -> Result<Led<'b>, St
         query.split('&').find_map(|part| part.strip_prefix("ref=").or_else(|| part.strip_prefix("version=")));
     match reference {
         Some(reference) if !base.references.iter().any(|known| known == reference) => Err(format!(
-            "`{}` wants `{reference}`, and the Store `{}` is at {}: change one of them",
+            "`{}` refers to `{reference}`, but the Store `{}` is at {}: change one of them",
             without_secrets(url),
             base.store,
             base.references.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ")
@@ -36,7 +36,7 @@ pub(crate) fn find<'b>(bases: &'b [RemoteBase], url: &str) -> Result<Led<'b>, St
     }
 }
 
-/// A folder of a repository as the store has it.
+/// Returns the path in the store of a directory of the repository.
 fn within<'f>(base: &RemoteBase, folder: &'f str, url: &str) -> Result<&'f str, String> {
     let root = base.folder.as_deref().unwrap_or_default().trim_start_matches("./").trim_matches('/');
     if root.is_empty() || root == "." {
@@ -44,26 +44,26 @@ fn within<'f>(base: &RemoteBase, folder: &'f str, url: &str) -> Result<&'f str, 
     }
     below(folder, root).ok_or_else(|| {
         format!(
-            "`{}` is not below `{root}`, which is all that the Store `{}` reads: widen its `path`",
+            "`{}` is not below `{root}`, the only directory that the Store `{}` reads: widen its `path`",
             without_secrets(url),
             base.store
         )
     })
 }
 
-/// What to write, so that it can be copied.
+/// Builds the message for an undeclared repository, with a declaration to copy.
 fn undeclared(url: &str) -> String {
     let url = without_secrets(url);
     let repository = repository(url.split_once('?').map_or(url.as_str(), |(address, _)| address));
     format!(
-        "`{url}` is on another machine, and nothing is fetched while rendering: declare the repository as a Store \
+        "`{url}` is remote, and nothing is fetched while rendering: declare the repository as a Store \
          (`{{apiVersion: setpoint.dev/v1, kind: Store, metadata: {{name: upstream}}, spec: {{url: \"{repository}\"}}}}`) and name it in \
          `spec.kustomize.bases` of the App, or copy the files here"
     )
 }
 
-/// The repository of an address, as far as it can be told: up to `.git` or `//`, or of a well-known
-/// host its first two names.
+/// Guesses the repository of an address: everything up to `.git` or `//`; for a well-known host its
+/// first two names.
 fn repository(address: &str) -> String {
     let address = address.strip_prefix("git::").unwrap_or(address);
     let address = match address.strip_prefix("github.com/") {
@@ -77,8 +77,7 @@ fn repository(address: &str) -> String {
     address[..end.or_else(two_names).unwrap_or(address.len())].to_owned()
 }
 
-/// An address without what does not matter: how it is reached, by whom, and whether the repository
-/// is written with `.git`.
+/// Removes the irrelevant parts of an address: the scheme, the user, and the suffix `.git`.
 fn normal(address: &str) -> String {
     let address = address.strip_prefix("git::").unwrap_or(address);
     let (has_scheme, rest) = address.split_once("://").map_or((false, address), |(_, rest)| (true, rest));
@@ -92,7 +91,7 @@ fn normal(address: &str) -> String {
     format!("{}/{}", host.to_ascii_lowercase(), path.trim_matches('/'))
 }
 
-/// What is left of an address below a repository.
+/// Returns the rest of an address below a repository.
 fn below<'w>(wanted: &'w str, repository: &str) -> Option<&'w str> {
     let rest = wanted.strip_prefix(repository)?;
     (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_matches('/'))
@@ -169,7 +168,7 @@ mod tests {
         let problem = led("github.com/org/repo?ref=v2").unwrap_err();
         assert_eq!(
             problem,
-            "`github.com/org/repo?ref=v2` wants `v2`, and the Store `upstream` is at `v1.2`, `main`: change one of them"
+            "`github.com/org/repo?ref=v2` refers to `v2`, but the Store `upstream` is at `v1.2`, `main`: change one of them"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! What is done with every resource, whoever rendered it: its size is checked, content is put in,
-//! and who knows the kind is asked.
+//! Completes every resource, whichever program rendered it: checks its size, inserts content, and
+//! calls the check of its kind.
 
 use setpoint_core::canonical;
 use setpoint_documents::{FieldProblem, Manifest};
@@ -15,9 +15,9 @@ pub(crate) struct Completing<'a> {
     request: &'a Request<'a>,
     contents: ContentFiles<'a>,
     totals: &'a mut Totals,
-    /// Files that resources take content from, each with where it is said.
+    /// The files that resources take content from, each with the place that names it.
     takes: Vec<(StorePath, Place)>,
-    /// A file could not be read for another reason than what the version declares.
+    /// The error for a file that could not be read for a reason outside the version.
     blind: Option<StoreError>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Completing<'a> {
     }
 
     pub(crate) fn complete(&mut self, manifest: &mut Manifest) -> Vec<FieldProblem> {
-        // It is refused as a whole: nothing more is read for it.
+        // The app is refused as a whole: nothing more is read for it.
         if self.totals.is_over() {
             return Vec::new();
         }
@@ -51,18 +51,18 @@ impl<'a> Completing<'a> {
         problems
     }
 
-    /// The app has come to more than it may.
+    /// Reports whether the app exceeds its limits.
     pub(crate) fn is_over(&self) -> bool {
         self.totals.is_over()
     }
 
-    /// The files that content was taken from, unless one could not be read.
+    /// Returns the files that content was taken from, or the error if one could not be read.
     pub(crate) fn finish(self) -> Result<Vec<(StorePath, Place)>, StoreError> {
         self.blind.map_or(Ok(self.takes), Err)
     }
 }
 
-/// What all inputs of an app have come to.
+/// The totals of all inputs of an app.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Totals {
     limits: Limits,

@@ -1,5 +1,5 @@
-//! `contentFrom` of a host's `File`: content that stands in a file of its own, put into the
-//! resource when it is rendered. What is accepted holds all of it, so that holding needs no store.
+//! `contentFrom` of a host's `File`: content in a separate file, inserted into the resource when it
+//! is rendered. The accepted bundle contains all of it, so that holding needs no store.
 
 use data_encoding::BASE64;
 use setpoint_core::fields::Fields;
@@ -10,7 +10,7 @@ use setpoint_store::{BadPath, Blob, StoreError, StorePath, Tree};
 const HOST: &str = "host.setpoint.dev/v1";
 const FIELD: &str = "spec.contentFrom";
 
-/// Where content is read from: files of the app's own input, and no others.
+/// The source of content: files of the app's own input, and no others.
 #[derive(Debug)]
 pub(crate) struct ContentFiles<'a> {
     pub(crate) tree: &'a dyn Tree,
@@ -18,16 +18,16 @@ pub(crate) struct ContentFiles<'a> {
     pub(crate) most_bytes: usize,
 }
 
-/// What came of a resource that names a file.
+/// The result for a resource that names a file.
 #[derive(Debug)]
 pub(crate) struct FileContent {
-    /// The file that was named, as far as it is a path.
+    /// The named file, if the name is a path.
     pub(crate) file: Option<StorePath>,
     pub(crate) problem: Option<FieldProblem>,
 }
 
 impl ContentFiles<'_> {
-    /// Puts the content of the file a resource names into it; `None` if it names none.
+    /// Inserts the content of the file that a resource names. Returns `None` if it names none.
     pub(crate) fn put_into(&self, manifest: &mut Manifest) -> Result<Option<FileContent>, StoreError> {
         let Some(spec) = spec_with_content_from(manifest) else { return Ok(None) };
         let named = spec.remove("contentFrom").unwrap_or_default();
@@ -43,8 +43,8 @@ impl ContentFiles<'_> {
                 None
             }
             Err(problem) => {
-                // With it the rest of the resource can be judged, and all that is wrong told at
-                // once.
+                // Empty content lets the rest of the resource be checked, so that all problems are
+                // reported at once.
                 spec.insert("content".into(), Value::str(""));
                 Some(problem)
             }
@@ -52,8 +52,7 @@ impl ContentFiles<'_> {
         Ok(Some(FileContent { file, problem }))
     }
 
-    /// The file under the name that was given; what is wrong with the name or the file is the
-    /// author's to mend.
+    /// Reads the named file. A bad name or file is a problem that the author must correct.
     fn read(&self, named: &Value) -> Result<(Option<StorePath>, Result<Blob, FieldProblem>), StoreError> {
         let wrong = |message: String, help: &str| FieldProblem::new(FIELD, message, help);
         let Some(text) = named.as_str() else {
@@ -62,7 +61,10 @@ impl ContentFiles<'_> {
         let path = match self.path_of(text) {
             Ok(path) => path,
             Err(bad) => {
-                return Ok((None, Err(wrong(bad.to_string(), "write it from the input's folder on, without `..`"))));
+                return Ok((
+                    None,
+                    Err(wrong(bad.to_string(), "write it relative to the input's directory, without `..`")),
+                ));
             }
         };
         let read = match self.tree.read(&path) {
@@ -71,7 +73,7 @@ impl ContentFiles<'_> {
                 "shorten it",
             )),
             Ok(Some(blob)) => Ok(blob),
-            Ok(None) => Err(wrong(format!("there is no file `{path}`"), "write its path from the input's folder on")),
+            Ok(None) => Err(wrong(format!("there is no file `{path}`"), "write it relative to the input's directory")),
             Err(StoreError::Refused { what, fix } | StoreError::Vanished { what, fix }) => Err(wrong(what, &fix)),
             Err(blind) => return Err(blind),
         };
@@ -95,7 +97,7 @@ fn spec_with_content_from(manifest: &mut Manifest) -> Option<&mut Fields> {
     }
 }
 
-/// Text where it is text, so that differences can be read.
+/// Returns text as text, so that differences can be read.
 fn value_of(blob: &Blob) -> (&'static str, Value) {
     match std::str::from_utf8(&blob.bytes) {
         Ok(text) => ("content", Value::str(text)),

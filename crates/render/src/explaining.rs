@@ -1,5 +1,5 @@
-//! Who set what of a resource that an app declares: a render whose nodes are kept with where they
-//! came from.
+//! Explains who set each field of a declared resource: a render that stores the origin of each
+//! node.
 
 use std::collections::BTreeSet;
 
@@ -17,31 +17,30 @@ use crate::rendering::{Recordings, declared};
 use crate::request::{Input, NotRendered, Request};
 use crate::walk::{Naming, files_below};
 
-/// Why nothing is told.
+/// The reason why there is no explanation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotExplained {
     #[error(transparent)]
     NotRendered(#[from] NotRendered),
     #[error(transparent)]
     Unexplained(#[from] Unexplained),
-    /// Another program does not say where what it writes came from.
+    /// Another program does not report the origin of its output.
     #[error(
-        "{folder} is rendered by another program (`kustomize.external`), which does not say who set what; without it that is known"
+        "{folder} is rendered by another program (`kustomize.external`), which does not report who set a field; without that program it is known"
     )]
     Elsewhere { folder: String },
-    /// It is in none of the files that could be read for this, and may be in one that was only
-    /// rendered.
-    #[error("{missing}; of what this file declares nothing can be told: {problem}")]
+    /// The resource is in none of the files that could be read for this, and may be in one that was
+    /// only rendered.
+    #[error("{missing}; it may be in this file, which cannot be explained: {problem}")]
     Untraced { missing: Unexplained, problem: Box<Problem> },
 }
 
-/// Says who set the fields of a resource.
+/// Explains who set the fields of a resource.
 pub fn explain(request: &Request<'_>, wanted: &Wanted<'_>) -> Result<Explanation, NotExplained> {
     let recordings = Recordings::of(request).map_err(NotRendered::from)?;
     let plain = plain_inputs(request, &recordings)?;
     let mut all = Vec::new();
-    // A version that would be refused declares nothing: what of it cannot be read is not told as
-    // not being there.
+    // A refused version declares nothing: an unreadable part of it must not be reported as absent.
     let manifests = declared(request, &recordings, &mut |kustomized, made| all.push(kustomized.called(made)))?;
     let files: BTreeSet<&str> = manifests.iter().map(|manifest| manifest.place.file.as_str()).collect();
     let mut untraced = Problems::default();
@@ -61,13 +60,14 @@ pub fn explain(request: &Request<'_>, wanted: &Wanted<'_>) -> Result<Explanation
     })
 }
 
-/// Whether nothing may be told of what a resource holds. What has no value has none that could be
-/// looked at.
+/// Reports whether the contents of a resource must not be shown. A resource without a value cannot
+/// be checked, and so counts as secret.
 pub fn holds_secrets(resource: &Resource) -> bool {
     value_of(&resource.node).map_or(true, |body| secret::holds_secrets(resource.kind(), &body))
 }
 
-/// The inputs that are read as they stand, if no other is rendered by another program.
+/// Returns the inputs that are read unchanged. Fails if another input is rendered by another
+/// program.
 fn plain_inputs<'a>(request: &'a Request<'_>, recordings: &Recordings<'_>) -> Result<Vec<&'a Input>, NotExplained> {
     let mut plain = Vec::new();
     for input in request.inputs {
@@ -81,8 +81,8 @@ fn plain_inputs<'a>(request: &'a Request<'_>, recordings: &Recordings<'_>) -> Re
     Ok(plain)
 }
 
-/// What those of an input's files declare, as it stands, that declare something: the others are
-/// content of a resource.
+/// Reads those of an input's files that declare resources, unchanged. The other files are content
+/// of a resource.
 fn written(
     input: &Input,
     tree: &dyn Tree,
@@ -107,7 +107,7 @@ fn written(
     Ok(made)
 }
 
-/// The resources of a document: itself, or what a `kind: List` holds, however deep.
+/// Returns the resources of a document: itself, or the items of a `kind: List`, at any depth.
 fn items_of(root: Node) -> Vec<Node> {
     let (mut items, mut ahead) = (Vec::new(), vec![root]);
     while let Some(node) = ahead.pop() {

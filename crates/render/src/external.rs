@@ -1,7 +1,7 @@
-//! Kustomizations that another program renders in our place, such as a real `kustomize`. Who runs
-//! it, and how it is confined, is not known here: it is given a version and gives a text. It may
-//! have read all of the version, so that is what is recorded; whatever it writes is read as any
-//! other text.
+//! Kustomizations that another program renders instead of Setpoint, such as a real `kustomize`.
+//! This module does not know how the program is run and confined: the program gets a version and
+//! returns a text. It may have read the whole version, so the whole version is recorded as read.
+//! Its output is parsed like any other text.
 
 use std::fmt;
 
@@ -14,30 +14,30 @@ use setpoint_store::{EntryKind, StoreError, StorePath, Tree};
 
 /// Runs programs that render.
 pub trait External: fmt::Debug {
-    /// What a program writes for the kustomization of a folder.
+    /// Returns the output of a program for the kustomization in a directory.
     fn render(&self, wanted: &Wanted<'_>) -> Result<String, NotGiven>;
 }
 
-/// What another program is to render.
+/// The input of another program's render.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// Of the program.
+    /// The digest of the program.
     pub digest: &'a str,
     pub store: &'a StoreName,
-    /// The version of the store: all that it may read.
+    /// The version of the store. The program may read nothing else.
     pub tree: &'a dyn Tree,
     pub folder: &'a StorePath,
-    /// Files have to be in the folder of the kustomization that names them, or below it.
+    /// Requires files to be in the directory of the kustomization that names them, or below it.
     pub is_restricted: bool,
 }
 
-/// Why another program gave nothing.
+/// The reason why another program rendered nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGiven {
-    /// It refused what the version holds, and will so the next time.
+    /// The program refused the content of the version, and will refuse it again.
     #[error("{what}")]
     Refused { what: String },
-    /// It could not be run. Later it may be.
+    /// The program could not be run. A later try may succeed.
     #[error("{what}")]
     Unavailable { what: String },
     /// The version could not be read.
@@ -45,7 +45,7 @@ pub enum NotGiven {
     Store(StoreError),
 }
 
-/// What is wrong with a version stays so; what could not be read may be read later.
+/// A mistake in a version is permanent; a failed read may succeed later.
 impl From<StoreError> for NotGiven {
     fn from(error: StoreError) -> Self {
         match error {
@@ -55,10 +55,10 @@ impl From<StoreError> for NotGiven {
     }
 }
 
-/// How much of a version is handed over.
+/// The largest version that is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeLimits {
-    /// Links count as files.
+    /// The most files; links count as files.
     pub files: usize,
     pub bytes: usize,
 }
@@ -69,21 +69,21 @@ impl Default for TreeLimits {
     }
 }
 
-/// What stands under a path.
+/// The entry at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'a> {
     File {
         bytes: &'a [u8],
         executable: bool,
     },
-    /// Something else in the tree, by its path without a link in it.
+    /// A link to something else in the tree, whose path here contains no link.
     Link {
         to: &'a StorePath,
     },
 }
 
-/// Hands over everything that a version holds, one by one. Gives the files that its store does not
-/// give out, being too large: they are left out.
+/// Passes on all files and links of a version, one by one. Returns the files that its store
+/// withholds because they are too large: they are left out.
 pub fn each_file(
     tree: &dyn Tree,
     limits: TreeLimits,
@@ -99,7 +99,8 @@ pub fn each_file(
             match entry.kind {
                 EntryKind::Directory => ahead.push(path),
                 EntryKind::Symlink => follow(tree, &path, take)?,
-                // It is not part of the store, and an empty folder to whoever does not ask for it.
+                // A submodule is not part of the store, and looks like an empty directory to
+                // readers.
                 EntryKind::Submodule => {}
                 EntryKind::File | EntryKind::Executable => match tree.read(&path) {
                     Ok(blob) => {
@@ -108,7 +109,8 @@ pub fn each_file(
                         check(files, bytes, limits)?;
                         take(&path, Found::File { bytes: &content, executable: entry.kind == EntryKind::Executable })?;
                     }
-                    // Without it another file of the folder would be taken for the kustomization.
+                    // Without this file, the program would take another file of the directory for
+                    // the kustomization.
                     Err(StoreError::Refused { .. }) if !path.name().is_some_and(|name| FILE_NAMES.contains(&name)) => {
                         left_out.push(path);
                     }
@@ -121,13 +123,13 @@ pub fn each_file(
     Ok(left_out)
 }
 
-/// What is listed and not there is no empty folder or file: less would be rendered without it, and
-/// the rest be taken for gone.
+/// Builds the error for a path that is listed but missing. It must not count as an empty directory
+/// or file: the render would lack resources, which would then seem to be removed.
 fn gone(path: &StorePath) -> StoreError {
-    StoreError::damaged(format!("`{path}` is listed in this version, and cannot be read"))
+    StoreError::damaged(format!("`{path}` is listed in this version, but cannot be read"))
 }
 
-/// A link that leads nowhere is none to whoever reads.
+/// Passes on a link. A link without a target is left out: readers see no file there.
 fn follow(
     tree: &dyn Tree,
     path: &StorePath,
@@ -143,7 +145,7 @@ fn follow(
 fn check(files: usize, bytes: usize, limits: TreeLimits) -> Result<(), NotGiven> {
     let over = |what: String| {
         let fix = "give the Store a `path`, or the app a store of its own, or let this program render it";
-        Err(NotGiven::Refused { what: format!("another program is handed the whole store, and it has {what}; {fix}") })
+        Err(NotGiven::Refused { what: format!("another program gets the whole store, which has {what}; {fix}") })
     };
     if files > limits.files {
         return over(format!("more than {} files", limits.files));
@@ -154,8 +156,8 @@ fn check(files: usize, bytes: usize, limits: TreeLimits) -> Result<(), NotGiven>
     Ok(())
 }
 
-/// The resources of what a program wrote. Their places are lines of that, under a name that is no
-/// file's.
+/// Parses the resources of a program's output. Their places are lines of that output, under a name
+/// that no file has.
 pub(crate) fn read(name: &str, text: &str, sources: &mut Sources) -> Result<Vec<Resource>, NoResources> {
     let name = format!("{name} (as it was rendered)");
     let origin = sources.add(name.as_str().into(), None);

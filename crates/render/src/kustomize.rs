@@ -1,5 +1,6 @@
-//! Kustomizations: an input whose folder holds a `kustomization.yaml`. They read whatever they name
-//! in the tree, bases beside the input among it; what was read decides what a commit touches.
+//! Kustomizations: inputs whose directory holds a `kustomization.yaml`. They read any file of the
+//! tree that they name, including bases outside the input. The files that were read decide which
+//! commits touch the app.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,13 +29,13 @@ use crate::rendering::Recordings;
 use crate::request::{Input, Limits, NotRendered, RemoteBase, Request};
 use crate::walk::Naming;
 
-/// Whether a folder holds a kustomization.
+/// Reports whether a directory holds a kustomization.
 pub(crate) fn is_meant_for(tree: &dyn Tree, folder: &StorePath) -> Result<bool, StoreError> {
     for name in FILE_NAMES {
         let Ok(path) = folder.join(name) else { continue };
         match tree.id_at(&path) {
             Ok(Some(entry)) if entry.kind.is_file() => return Ok(true),
-            // A link that leads nowhere is told by who reads it.
+            // A reader of a link without a target reports it.
             Ok(_) | Err(StoreError::Refused { .. } | StoreError::Vanished { .. }) => {}
             Err(blind) => return Err(blind),
         }
@@ -47,13 +48,13 @@ pub(crate) struct Kustomized<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) input: &'a Input,
     pub(crate) tree: &'a dyn Tree,
-    /// Of all stores that the app reads.
+    /// The trees of all stores that the app reads.
     pub(crate) trees: &'a Recordings<'a>,
     pub(crate) naming: &'a Naming,
 }
 
 impl Kustomized<'_> {
-    /// What it declares. Whatever is wrong with that is added to the problems.
+    /// Returns the declared resources. Adds any mistakes to the problems.
     pub(crate) fn read(
         &self,
         totals: &mut Totals,
@@ -66,8 +67,8 @@ impl Kustomized<'_> {
         Ok(manifests)
     }
 
-    /// What it makes of its files and the app's parameters, whoever renders it; nothing if that
-    /// cannot be, which is added to the problems.
+    /// Renders its files with the app's parameters, here or by another program. Returns nothing if
+    /// that fails, and adds the reason to the problems.
     fn made(&self, problems: &mut Problems) -> Result<Option<Made>, NotRendered> {
         let made = match &self.request.kustomize.external {
             Some(digest) => self.made_elsewhere(digest)?,
@@ -82,7 +83,7 @@ impl Kustomized<'_> {
         }
     }
 
-    /// The same, with files called as problems call them.
+    /// Renames the files to the names that problems use.
     pub(crate) fn called(&self, made: Made) -> Made {
         Made { sources: made.sources.called(|file| self.place(file, 1).file), ..made }
     }
@@ -112,7 +113,7 @@ impl Kustomized<'_> {
 
     fn made_elsewhere(&self, digest: &str) -> Result<Result<Made, Problem>, NotRendered> {
         let name = self.naming.name(&self.input.path);
-        let refused = |what: String| Ok(Err(Problem::found(name, what, "what was accepted before stays")));
+        let refused = |what: String| Ok(Err(Problem::found(name, what, "the accepted version stays in force")));
         let text = match self.written_elsewhere(digest)? {
             Ok(text) => text,
             Err(what) => return refused(what),
@@ -120,16 +121,17 @@ impl Kustomized<'_> {
         let mut sources = Sources::default();
         match external::read(self.input.path.as_str(), &text, &mut sources) {
             Ok(resources) => Ok(Ok(Made { resources, sources, warnings: Vec::new() })),
-            Err(bad) => refused(format!("what the other program wrote cannot be read: {}", told(&bad))),
+            Err(bad) => refused(format!("the output of the other program cannot be read: {}", told(&bad))),
         }
     }
 
-    /// What another program writes, or its reason not to. Fails where it could not be run.
+    /// Returns the output of another program, or its reason for refusing. Fails if the program
+    /// could not be run.
     pub(crate) fn written_elsewhere(&self, digest: &str) -> Result<Result<String, String>, NotRendered> {
         let Input { store, path: folder } = self.input;
         let (Some(external), Some(tree)) = (self.request.external, self.trees.whole(store)?) else {
             let name = self.naming.name(folder);
-            let what = format!("{name} is rendered by another program, and nobody here runs any");
+            let what = format!("{name} is rendered by another program, but this process cannot run one");
             return Err(NotRendered::Unavailable { what });
         };
         let is_restricted = self.request.kustomize.is_restricted;
@@ -141,7 +143,7 @@ impl Kustomized<'_> {
         }
     }
 
-    /// Puts the app's parameters in. Whether that went well.
+    /// Inserts the app's parameters. Reports whether that succeeded.
     fn substitute(&self, built: &mut Made, problems: &mut Problems) -> bool {
         let Value::Map(parameters) = self.request.parameters else { return true };
         if parameters.is_empty() {
@@ -152,7 +154,11 @@ impl Kustomized<'_> {
         let variables = match variables {
             Ok(variables) => variables,
             Err(problem) => {
-                problems.add(Problem::found("spec.parameters of the App", problem, "the version is as it was"));
+                problems.add(Problem::found(
+                    "spec.parameters of the App",
+                    problem,
+                    "the accepted version stays in force",
+                ));
                 return false;
             }
         };
@@ -169,7 +175,11 @@ impl Kustomized<'_> {
     fn problem(&self, bad: BadBuild) -> Problem {
         let class = if bad.limit().is_some() { Class::Limit } else { Class::Value };
         let Some((file, line)) = bad.place else {
-            return Problem::found(self.naming.name(&self.input.path), bad.message, "what was accepted before stays");
+            return Problem::found(
+                self.naming.name(&self.input.path),
+                bad.message,
+                "the accepted version stays in force",
+            );
         };
         Diagnostic::new(class, self.place(&file, line), bad.message).into()
     }
@@ -212,7 +222,7 @@ impl Kustomized<'_> {
 
     fn place(&self, file: &str, line: u32) -> Place {
         let file = match file.split_once('/') {
-            // A file of a remote base has its store's name already.
+            // A file of a remote base already has the name of its store.
             Some((store, path)) if store.ends_with(OF_STORE) => format!("{store}{path}"),
             _ if file.is_empty() => self.naming.name(&self.input.path),
             _ => StorePath::new(file).map_or_else(|_| file.to_owned(), |path| self.naming.name(&path)),
@@ -221,16 +231,16 @@ impl Kustomized<'_> {
     }
 }
 
-/// What a kustomization gave, whoever rendered it.
+/// The output of a kustomization, from any renderer.
 #[derive(Default)]
 pub(crate) struct Made {
     pub(crate) resources: Vec<Resource>,
-    /// The files that their nodes came from.
+    /// The files of origin of their nodes.
     pub(crate) sources: Sources,
     pub(crate) warnings: Vec<String>,
 }
 
-/// What is wrong with a text, without a line of it: that may hold a secret.
+/// Describes the mistake in a text without quoting a line of it, which may hold a secret.
 fn told(bad: &NoResources) -> String {
     match bad {
         NoResources::Malformed(found) => {
@@ -241,7 +251,7 @@ fn told(bad: &NoResources) -> String {
     }
 }
 
-/// A parameter as a variable.
+/// Converts a parameter to a variable.
 fn variable(name: &Arc<str>, value: &Value) -> Result<(Arc<str>, Scalar), String> {
     let (text, tag) = match value {
         Value::Null => ("null".into(), Tag::Null),
@@ -250,25 +260,25 @@ fn variable(name: &Arc<str>, value: &Value) -> Result<(Arc<str>, Scalar), String
         Value::Str(text) => (Arc::clone(text), Tag::Text),
         Value::Seq(_) | Value::Map(_) | Value::Secret(_) | Value::Deferred(_) => {
             return Err(format!(
-                "`{name}` is no scalar: a parameter of a kustomization is a text, a number, a boolean or null"
+                "`{name}` is not a scalar: a parameter of a kustomization is a text, a number, a boolean or null"
             ));
         }
     };
     Ok((Arc::clone(name), Scalar { text, tag }))
 }
 
-/// A problem with a value, which may come from a line that says nothing of the resource it is in.
+/// Adds the resource to a problem with a value, because the line of the value may not show it.
 fn of_resource(resource: &Resource, bad: FieldProblem) -> FieldProblem {
     let message = format!("{} (of the {} `{}`)", bad.message, resource.kind(), resource.name());
     FieldProblem { message, ..bad }
 }
 
-/// Where a resource is named, as far as it is.
+/// Returns the node with the resource's name, or the resource itself if it has none.
 fn name_of(node: &Node) -> &Node {
     node.at(&["metadata", "name"]).unwrap_or(node)
 }
 
-/// The node at a path such as `spec.ports[0].name`, or the innermost one above it.
+/// Returns the node at a path such as `spec.ports[0].name`, or its innermost existing ancestor.
 fn nearest_node<'n>(root: &'n Node, path: &str) -> &'n Node {
     let mut node = root;
     for segment in path.split(['.', '[']).filter(|segment| !segment.is_empty()) {
@@ -284,7 +294,7 @@ fn nearest_node<'n>(root: &'n Node, path: &str) -> &'n Node {
     node
 }
 
-/// A node as a value. Its depth is bounded by that of the texts it was read from.
+/// Converts a node to a value. The depth is bounded by the limits of the parsed texts.
 pub(crate) fn value_of(node: &Node) -> Result<Value, FieldProblem> {
     Ok(match &node.content {
         Content::Scalar(scalar) => scalar_of(scalar)?,
@@ -307,13 +317,13 @@ pub(crate) fn value_of(node: &Node) -> Result<Value, FieldProblem> {
     })
 }
 
-/// What stands there is not told where it is wrong: it may have been taken from a Secret.
+/// Converts a scalar. Its text is not part of the error: it may come from a Secret.
 fn scalar_of(scalar: &Scalar) -> Result<Value, FieldProblem> {
-    let no_number = || FieldProblem::new("", "it is no number", "put it in quotes if it is a text");
+    let no_number = || FieldProblem::new("", "it is not a number", "put it in quotes if it is a text");
     let value = scalar.value().map_err(|bad| match bad {
         NoValue::Other { wanted } => FieldProblem::new(
             "",
-            format!("something else was put where {wanted} was read"),
+            format!("expected {wanted}, but got a value of another type"),
             format!("put {wanted} there"),
         ),
         NoValue::NonFinite => no_number(),
@@ -332,10 +342,10 @@ fn below(name: &str, bad: FieldProblem) -> FieldProblem {
     FieldProblem { path: format!("{name}{joint}{}", bad.path), ..bad }
 }
 
-/// What is held of a resource while it is built, in bytes of what it renders to.
+/// The factor between the memory held for a resource during a build and the size of its output.
 const HELD: u64 = 10;
 
-/// What a build may come to: it stops where the app's limits would refuse what it gives.
+/// Returns the limits of a build, which stops where the app's limits would refuse its output.
 fn limits_of(app: Limits) -> BuildLimits {
     let rendered = app.rendered_bytes as u64;
     BuildLimits {
@@ -346,21 +356,21 @@ fn limits_of(app: Limits) -> BuildLimits {
     }
 }
 
-/// The files of a version, and those of the versions that stand for remote bases.
+/// The files of a version and of the versions of its remote bases.
 struct TreeFiles<'a> {
     tree: &'a dyn Tree,
     bases: &'a [RemoteBase],
     trees: &'a Recordings<'a>,
     most_bytes: usize,
-    /// Why a file could not be read, where that says nothing of the version.
+    /// The error for a file that could not be read for a reason outside the version.
     blind: RefCell<Option<StoreError>>,
 }
 
-/// Between the name of a store and a path in it.
+/// The separator between the name of a store and a path in it.
 const OF_STORE: &str = ":";
 
 impl<'a> TreeFiles<'a> {
-    /// The tree that a path is in, and the path there.
+    /// Returns the tree of a path, and the path within it.
     fn tree_of<'p>(&self, path: &'p str) -> (&'a dyn Tree, &'p str) {
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
         let store = first.strip_suffix(OF_STORE);
@@ -371,7 +381,7 @@ impl<'a> TreeFiles<'a> {
         }
     }
 
-    /// Asks the tree something of a path. What is wrong with the version is told as such.
+    /// Queries the tree about a path. Mistakes in the version become unreadable files.
     fn ask<T>(
         &self,
         path: &str,
@@ -392,8 +402,7 @@ impl<'a> TreeFiles<'a> {
         })
     }
 
-    /// The path by which the same is reached without a link. What is not there is told by who reads
-    /// it.
+    /// Returns the path without links. A missing path is returned unchanged: its reader reports it.
     fn real(&self, path: &str) -> Result<String, FileError> {
         let (_, within) = self.tree_of(path);
         let before = &path[..path.len() - within.len()];

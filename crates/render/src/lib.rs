@@ -1,19 +1,19 @@
-//! From versions to resources: in process, without a checkout, over trees that record every read.
+//! Renders versions to resources: in process, without a checkout, over trees that record every
+//! read.
 //!
-//! - [`request`]: what is rendered, what comes of it, and the limits.
-//! - [`problem`]: what is wrong with what a version declares, for a person to mend.
-//! - [`walk`]: the files below a folder.
-//! - [`rendering`]: each input by the renderer it is meant for. `plain`: YAML and JSON as they
-//!   stand. `kustomize`: kustomizations.
-//!   [`external`]: kustomizations that another program renders in our place.
-//! - [`shadow`]: kustomizations rendered both ways, for whoever compares.
-//! - `explaining`: who set what of a resource.
-//! - `completing`: what is done with every resource, whoever rendered it. `content`: files that a
-//!   resource takes its content from.
+//! - [`request`]: the input and the result of a render, and its limits.
+//! - [`problem`]: mistakes in the declarations of a version, for a person to correct.
+//! - [`walk`]: the files below a directory.
+//! - [`rendering`]: passes each input to its renderer. `plain`: YAML and JSON, unchanged.
+//!   `kustomize`: kustomizations. [`external`]: kustomizations that another program renders.
+//! - [`shadow`]: kustomizations rendered both ways, for comparison.
+//! - `explaining`: who set each field of a resource.
+//! - `completing`: the steps for every resource, from any renderer. `content`: files that resources
+//!   take content from.
 //!
-//! A render is a function of the trees it reads ([`setpoint_store::ReadSet`]): no clock, no
-//! environment, no order of a listing has a say in it. It gives everything or it gives all the
-//! reasons why not.
+//! A render is a function of the trees it reads ([`setpoint_store::ReadSet`]): it does not depend
+//! on a clock, the environment or the order of a listing. It returns everything, or all reasons for
+//! its failure.
 
 #![forbid(unsafe_code)]
 

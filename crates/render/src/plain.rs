@@ -1,7 +1,7 @@
-//! The plain renderer: every `*.yaml`, `*.yml` and `*.json` below the inputs, as it stands.
+//! The plain renderer: every `*.yaml`, `*.yml` and `*.json` below the inputs, unchanged.
 //!
-//! Files that a resource takes its content from (`contentFrom`) are content and not declarations,
-//! whatever they are called.
+//! Files that a resource takes content from (`contentFrom`) are content and not declarations,
+//! whatever their name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,35 +16,36 @@ use crate::problem::{Problem, Problems};
 use crate::request::{Input, Request};
 use crate::walk::{Naming, files_below};
 
-/// Of files that declare something.
+/// The suffixes of files that declare resources.
 pub(crate) const SUFFIXES: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// Files whose presence says that a folder is meant for another renderer, and what to do then.
+/// Files that show that a directory is meant for another renderer, with the problem and its fix.
 const OTHER_RENDERERS: [(&str, &str, &str); 4] = [
     ("kustomization.yaml", OF_KUSTOMIZE, NAME_IT),
     ("kustomization.yml", OF_KUSTOMIZE, NAME_IT),
     ("Kustomization", OF_KUSTOMIZE, NAME_IT),
     (
         "Chart.yaml",
-        "the folder is meant for helm, and the helm renderer is not there yet",
-        "commit what it renders as plain YAML, or move the folder out of the input",
+        "the directory holds a Helm chart, and there is no helm renderer yet",
+        "commit what it renders as plain YAML, or move the directory out of the input",
     ),
 ];
-const OF_KUSTOMIZE: &str = "the folder is a kustomization, and stands below a folder that is none";
+const OF_KUSTOMIZE: &str = "the directory is a kustomization below a directory that is none";
 const NAME_IT: &str =
-    "make it an input of its own, or add a kustomization to the folder of the input and name it there";
+    "make it an input of its own, or add a kustomization to the directory of the input and name it there";
 
-/// One file, and what it turned out to hold.
+/// One file and its parsed content.
 struct FileRead {
     store: StoreName,
     path: StorePath,
     name: String,
     outcome: Result<Vec<Manifest>, Diagnostics>,
-    /// Files of the same store that its resources take content from, each with where it is said.
+    /// The files of the same store that its resources take content from, each with the place that
+    /// names it.
     takes: Vec<(StorePath, Place)>,
 }
 
-/// The inputs of an app that are read as they stand.
+/// The inputs of an app that are read unchanged.
 pub(crate) struct Plain<'a> {
     request: &'a Request<'a>,
     files: Vec<FileRead>,
@@ -101,7 +102,7 @@ impl<'a> Plain<'a> {
         Ok(Some(FileRead { store: input.store.clone(), path, name, outcome, takes }))
     }
 
-    /// The resources of all files that are no content.
+    /// Returns the resources of all files that are not content.
     pub(crate) fn finish(mut self, problems: &mut Problems) -> Vec<Manifest> {
         let contents = self.content_files(problems);
         let mut manifests = Vec::new();
@@ -117,8 +118,8 @@ impl<'a> Plain<'a> {
         manifests
     }
 
-    /// The files that are content. One that takes content itself would be both, and what it
-    /// declares would be lost in silence.
+    /// Returns the files that are content. A content file that itself takes content is a problem:
+    /// its declarations would be lost silently.
     fn content_files(&self, problems: &mut Problems) -> BTreeSet<(StoreName, StorePath)> {
         let taking: BTreeMap<_, _> = self
             .files
@@ -143,8 +144,8 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// Folders another renderer is meant for, each told: reading them as they stand would declare
-/// something else than is meant.
+/// Reports and returns the directories meant for another renderer. Read unchanged, they would
+/// declare something else than intended.
 fn folders_of_others(files: &[StorePath], naming: &Naming, problems: &mut Problems) -> Vec<StorePath> {
     let mut folders = Vec::new();
     for file in files {

@@ -1,4 +1,4 @@
-//! What is wrong with what a version declares: where, what, and what to do. It stays wrong until
+//! Mistakes in the declarations of a version: the place, the mistake and the fix. They remain until
 //! the store moves.
 
 use std::fmt;
@@ -6,17 +6,17 @@ use std::fmt;
 use setpoint_store::StoreError;
 use setpoint_yaml::{Diagnostic, Diagnostics, Place, visible_text};
 
-/// One thing that is wrong. Its text is one line; [`Problem::Written`] also has a snippet to show.
+/// One mistake. Its text is one line; [`Problem::Written`] also has a snippet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// At a place of a file.
+    /// A mistake at a place in a file.
     Written(Box<Diagnostic>),
-    /// With a file, a folder or the app as a whole.
+    /// A mistake in a file, a directory or the app as a whole.
     Found {
-        /// The file, folder or app.
+        /// The file, directory or app.
         at: String,
         what: String,
-        /// What to do next.
+        /// The next step for the author.
         fix: String,
     },
 }
@@ -48,20 +48,20 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `file:line:column`, as editors read it.
+/// Formats `file:line:column`, as editors expect it.
 fn spot(place: &Place) -> String {
     format!("{}:{}:{}", visible_text(&place.file), place.line, place.column)
 }
 
-/// More than this many help nobody.
+/// The most problems that are collected: more would not help.
 const MOST: usize = 200;
 
-/// Collects problems over all files.
+/// The problems of all files.
 #[derive(Debug, Default)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Keeps a problem if there is room.
+    /// Adds a problem if there is room.
     pub fn add(&mut self, problem: impl Into<Problem>) {
         if !self.is_full() {
             self.0.push(problem.into());
@@ -74,7 +74,7 @@ impl Problems {
         }
     }
 
-    /// Whether it is time to stop looking.
+    /// Reports whether the collection is full and the search can stop.
     pub fn is_full(&self) -> bool {
         self.0.len() >= MOST
     }
@@ -83,8 +83,8 @@ impl Problems {
         self.0.is_empty()
     }
 
-    /// Sorts out a store's answer: what is wrong with the version becomes a problem and no answer,
-    /// what could not be found out stays an error.
+    /// Separates the errors of a store: a mistake in the version becomes a problem and `None`, a
+    /// failed read stays an error.
     pub fn sort_out<T>(&mut self, at: &str, answer: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         match answer {
             Ok(answer) => Ok(Some(answer)),
@@ -100,7 +100,7 @@ impl Problems {
         }
     }
 
-    /// `value` if nothing was found.
+    /// Returns `value` if there are no problems.
     pub fn or_value<T>(self, value: T) -> Result<T, Vec<Problem>> {
         if self.0.is_empty() { Ok(value) } else { Err(self.0) }
     }

@@ -1,4 +1,4 @@
-//! A render: each input by the renderer that it is meant for, and what they give put together.
+//! A render: passes each input to its renderer and joins the results.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::problem::{Problem, Problems};
 use crate::request::{Input, NotRendered, ReadSets, Rendered, RenderedResource, Request};
 use crate::walk::Naming;
 
-/// Which renderers these are. It changes when the same input gives another output, so that nothing
-/// is skipped because of what older ones made of it.
+/// The versions of the renderers. It changes when the same input gives another output, so that no
+/// input is skipped because of an older renderer's result.
 pub const RECIPE: &str = "plain/2, kustomize/4";
 
-/// Renders all inputs, or says everything that is wrong with them.
+/// Renders all inputs, or returns all problems with them.
 pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
     let recordings = Recordings::of(request)?;
     let mut warnings = Vec::new();
@@ -28,7 +28,7 @@ pub fn render(request: &Request<'_>) -> Result<Rendered, NotRendered> {
     Ok(Rendered { resources, reads: recordings.into_reads(), warnings })
 }
 
-/// What all inputs declare. Whoever wants to know more of a kustomization is shown what came of it.
+/// Returns the resources of all inputs. Passes each rendered kustomization to `show`.
 pub(crate) fn declared(
     request: &Request<'_>,
     recordings: &Recordings<'_>,
@@ -60,7 +60,7 @@ pub(crate) fn declared(
     Ok(problems.or_value(manifests)?)
 }
 
-/// The versions that an app reads, each of which remembers what was asked of it.
+/// The versions that an app reads, each with a record of its reads.
 pub(crate) struct Recordings<'a>(BTreeMap<&'a StoreName, Recording<'a>>);
 
 impl<'a> Recordings<'a> {
@@ -74,12 +74,12 @@ impl<'a> Recordings<'a> {
         recorded.collect::<Result<_, StoreError>>().map(Self)
     }
 
-    /// The version of a store that an input is in.
+    /// Returns the version of an input's store.
     pub(crate) fn tree(&self, store: &StoreName) -> Result<&dyn Tree, StoreError> {
         self.get(store).ok_or_else(|| unopened(store))
     }
 
-    /// How files of an input's store are called.
+    /// Returns the naming of files in an input's store.
     pub(crate) fn naming_of(&self, input: &Input) -> Naming {
         if self.0.len() > 1 { Naming::of_one_among_several(&input.store) } else { Naming::of_one_store() }
     }
@@ -88,7 +88,8 @@ impl<'a> Recordings<'a> {
         self.0.get(store).map(|recording| recording as &dyn Tree)
     }
 
-    /// The version itself, for somebody who may read all of it: as if they had.
+    /// Returns the version itself, for a reader that may read all of it. The whole version is
+    /// recorded as read.
     pub(crate) fn whole(&self, store: &StoreName) -> Result<Option<&'a dyn Tree>, StoreError> {
         let Some(recording) = self.0.get(store) else { return Ok(None) };
         recording.list(&StorePath::root())?;
@@ -108,8 +109,8 @@ fn refuse_parameters(request: &Request<'_>, problems: &mut Problems) {
     if *request.parameters != Value::Map(Fields::new()) {
         problems.add(Problem::found(
             "spec.parameters of the App",
-            "no input takes any, they would mean nothing",
-            "remove them, or add a kustomization.yaml to an input: its resources are given them where they say `${NAME}`",
+            "no input takes parameters, so they have no effect",
+            "remove them, or add a kustomization.yaml to an input: they replace `${NAME}` in its resources",
         ));
     }
 }

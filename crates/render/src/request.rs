@@ -1,4 +1,4 @@
-//! What is rendered, and what comes of it.
+//! The input and the result of a render.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,33 +17,34 @@ use crate::problem::Problem;
 /// One version of each store.
 pub type Trees = BTreeMap<StoreName, Arc<dyn Tree>>;
 
-/// What was read of each store.
+/// The reads of each store.
 pub type ReadSets = BTreeMap<StoreName, ReadSet>;
 
-/// What is wrong with a resource, by who knows its kind: `apiVersion`, `kind` and the whole object.
+/// A check that knows the kind of a resource: gets `apiVersion`, `kind` and the whole object, and
+/// returns its problems.
 pub type CheckKind<'a> = &'a dyn Fn(&str, &str, &Value) -> Vec<FieldProblem>;
 
-/// A folder of a store.
+/// A directory of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     pub store: StoreName,
     pub path: StorePath,
 }
 
-/// How kustomizations are rendered.
+/// The options for kustomizations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kustomize {
-    /// Files have to be in the folder of the kustomization that names them, or below it.
+    /// Requires files to be in the directory of the kustomization that names them, or below it.
     pub is_restricted: bool,
-    /// `${NAME}` that no parameter has stays as it is written, instead of being refused.
+    /// Leaves `${NAME}` unchanged where no parameter has that name, instead of refusing it.
     pub keeps_undeclared: bool,
-    /// What may be named as a remote base.
+    /// The remote bases that kustomizations may name.
     pub bases: Vec<RemoteBase>,
-    /// The digest of the program that renders them in our place.
+    /// The digest of the program that renders them instead of Setpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external: Option<String>,
-    /// The digest of a program that renders them, too, for whoever compares. It has no say, but the
-    /// first comparison is due when it is named.
+    /// The digest of a program that also renders them, for comparison. It does not affect the
+    /// result, but the first comparison is due when it is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shadow: Option<String>,
 }
@@ -54,32 +55,33 @@ impl Default for Kustomize {
     }
 }
 
-/// A store that stands for what an URL leads to.
+/// A store that replaces the target of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RemoteBase {
     pub store: StoreName,
-    /// Of its repository.
+    /// The URL of its repository.
     pub url: String,
-    /// The folder of the repository that is the root of the store, unless it is the repository's.
+    /// The directory of the repository that is the store's root; `None` if it is the repository's
+    /// root.
     pub folder: Option<String>,
-    /// What a base may say to mean its version: the branch or tag, and the commit that it is pinned
-    /// to.
+    /// The references that a base may name for this version: the branch or tag, and the commit that
+    /// it is pinned to.
     pub references: Vec<String>,
 }
 
-/// Everything a render depends on.
+/// All inputs of a render.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub inputs: &'a [Input],
-    /// A map: what `${NAME}` in kustomizations stands for.
+    /// A map with the values of `${NAME}` in kustomizations.
     pub parameters: &'a Value,
     pub kustomize: &'a Kustomize,
     pub trees: &'a Trees,
     pub check: CheckKind<'a>,
-    /// Who runs other programs, if anybody does.
+    /// The runner of other programs, if there is one.
     pub external: Option<&'a dyn External>,
     pub limits: Limits,
-    /// Set once nobody waits for it any more. What is rendered does not depend on it.
+    /// Set once no caller waits for the render any more. It does not affect the result.
     pub stop: Option<&'a Arc<AtomicBool>>,
 }
 
@@ -95,16 +97,16 @@ impl std::fmt::Debug for Request<'_> {
     }
 }
 
-/// How much one render may read and give.
+/// The limits of a render's input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest file that is read, in bytes.
     pub file_bytes: usize,
     pub objects: usize,
-    /// The largest object as it is written, in bytes of its canonical form. Content taken from a
-    /// file does not count.
+    /// The largest object before content is inserted, in bytes of its canonical form. Content from
+    /// files does not count.
     pub object_bytes: usize,
-    /// All objects together, with content taken from files.
+    /// All objects together, including content from files.
     pub rendered_bytes: usize,
 }
 
@@ -114,18 +116,18 @@ impl Default for Limits {
     }
 }
 
-/// What a revision declares, and what that was read from.
+/// The declarations of a revision, and the read files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// In the order of files and documents. May be empty: that is a statement about the revision,
-    /// not a failure.
+    /// In the order of files and documents. An empty list is a statement about the revision, not a
+    /// failure.
     pub resources: Vec<RenderedResource>,
     pub reads: ReadSets,
-    /// What is not wrong, and should be known: by file, and line where there is one.
+    /// Hints about things that are not mistakes, with file, and line if there is one.
     pub warnings: Vec<String>,
 }
 
-/// One declared object, before a target has said what its key is.
+/// One declared object, before a target has determined its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedResource {
     pub api_version: Arc<str>,
@@ -135,22 +137,22 @@ pub struct RenderedResource {
     pub place: Place,
 }
 
-/// Why there is no render. Neither means that nothing is declared.
+/// The reason why a render failed. It never means that nothing is declared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRendered {
-    /// The declaration is wrong, all of it told; it will be wrong the same way until a store moves.
+    /// The declaration has mistakes, all of them listed. They remain until a store moves.
     #[error("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Refused { problems: Vec<Problem> },
-    /// A store could not be read. Later it may be.
+    /// A store could not be read. A later try may succeed.
     #[error("the app's stores could not be read")]
     Failed {
         #[from]
         source: StoreError,
     },
-    /// Another program was to render it, and could not be run. Later it may be.
+    /// The other program that should render could not be run. A later try may succeed.
     #[error("{what}")]
     Unavailable { what: String },
-    /// By [`Request::stop`].
+    /// Stopped by [`Request::stop`].
     #[error("it was stopped before it was done")]
     Stopped,
 }

@@ -1,21 +1,21 @@
-//! The same kustomizations, rendered by us and by another program, for whoever compares the two.
-//! Nothing follows from it for what is declared.
+//! Renders the same kustomizations by Setpoint and by another program, for comparison. The result
+//! does not affect what is declared.
 
 use crate::kustomize::{Kustomized, is_meant_for};
 use crate::rendering::Recordings;
 use crate::request::{NotRendered, Request};
 
-/// What two programs made of one kustomization: what they wrote, or why not.
+/// The outputs of both programs for one kustomization, or their errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sides {
-    /// Of the input, as messages name it.
+    /// The directory of the input, as messages name it.
     pub folder: String,
     pub ours: Result<String, String>,
     pub theirs: Result<String, String>,
 }
 
-/// Renders every input that is a kustomization both ways, without parameters. Fails where one of
-/// them says nothing about the version.
+/// Renders every kustomization among the inputs both ways, without parameters. Fails for a reason
+/// outside the version.
 pub fn both_sides(request: &Request<'_>, digest: &str) -> Result<Vec<Sides>, NotRendered> {
     let recordings = Recordings::of(request)?;
     let mut all = Vec::new();

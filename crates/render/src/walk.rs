@@ -1,12 +1,13 @@
-//! The files below a folder, in the byte order of their paths, whatever order a listing has.
+//! The files below a directory, in the byte order of their paths, independent of the order of
+//! listings.
 
 use setpoint_core::name::StoreName;
 use setpoint_store::{EntryKind, Listing, StoreError, StorePath, Tree};
 
 use crate::problem::{Problem, Problems};
 
-/// How files of one store are called in messages: by their path, after the store's name where an
-/// app reads several.
+/// The naming of one store's files in messages: by path, with the store's name in front if an app
+/// reads several.
 #[derive(Clone, Debug, Default)]
 pub struct Naming(Option<StoreName>);
 
@@ -24,10 +25,10 @@ impl Naming {
     }
 }
 
-/// Every file below a folder, links to files among them. A folder that is not there is a problem,
-/// never an empty one.
+/// Returns every file below a directory, including links to files. A missing directory is a
+/// problem, and never counts as empty.
 ///
-/// Links to folders are refused: through them one file has many paths, and a circle has no end.
+/// Links to directories are refused: through them one file has many paths, and a circle has no end.
 pub fn files_below(
     tree: &dyn Tree,
     folder: &StorePath,
@@ -40,8 +41,8 @@ pub fn files_below(
         Some(Some(listing)) => walk.enter(folder, &listing)?,
         Some(None) => walk.problems.add(Problem::found(
             name,
-            "the path vanished: no such folder is in this version",
-            "restore it, or correct the `path` that names it; what was accepted before stays",
+            "this version has no such directory",
+            "restore it, or correct the `path` that names it; the accepted version stays in force",
         )),
         None => {}
     }
@@ -93,12 +94,12 @@ impl Walk<'_> {
         match end.map(|end| end.kind) {
             Some(EntryKind::Directory) => self.problems.add(Problem::found(
                 name,
-                "a link to a folder is not followed",
-                "name that folder as an input of its own, or link to its files",
+                "a link to a directory is not followed",
+                "name that directory as an input of its own, or link to its files",
             )),
             Some(_) => self.files.push(path),
             None => {
-                self.problems.add(Problem::found(name, "the link leads nowhere", "remove it, or mend where it leads"));
+                self.problems.add(Problem::found(name, "the link has no target", "remove it, or correct its target"));
             }
         }
         Ok(())

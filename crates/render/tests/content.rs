@@ -1,4 +1,4 @@
-//! `contentFrom` of a host's `File`.
+//! Tests `contentFrom` of a host's `File`.
 
 use setpoint_core::value::Value;
 use setpoint_render::{Limits, Rendered};

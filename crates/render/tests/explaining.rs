@@ -1,4 +1,4 @@
-//! Who set what, of apps that are rendered here.
+//! Tests who set each field, for apps that are rendered here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ fn what_is_put_from_a_secret_where_it_does_not_fit_is_told_by_its_field() {
     assert_eq!(
         problems(render_files(&files)),
         [
-            "app/kustomization.yaml:3:1: `spec.replicas`: something else was put where an integer was read (of the Thing `web`); put an integer there"
+            "app/kustomization.yaml:3:1: `spec.replicas`: expected an integer, but got a value of another type (of the Thing `web`); put an integer there"
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! Kustomizations that another program renders.
+//! Tests kustomizations that another program renders.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, 
 
 use crate::scene::{names, object, path, problems, store};
 
-/// A program that answers the same whatever it is given, and remembers what that was.
+/// A program that returns the same for every input, and records its inputs.
 #[derive(Debug)]
 struct Program {
     answer: Result<&'static str, NotGiven>,
@@ -109,13 +109,13 @@ fn any_change_of_the_store_is_one_of_what_it_may_have_read() {
 fn what_it_refuses_is_refused_by_the_folder_and_what_cannot_be_run_is_no_word_on_the_version() {
     let refusing = Program::that(Err(NotGiven::Refused { what: "it said: no such file".to_owned() }));
     let told = problems(rendered(tree(), Some(&refusing), &none(), true));
-    assert_eq!(told, ["app: it said: no such file; what was accepted before stays"]);
+    assert_eq!(told, ["app: it said: no such file; the accepted version stays in force"]);
     let absent = Program::that(Err(NotGiven::Unavailable { what: "it is not installed".to_owned() }));
     let failed = rendered(tree(), Some(&absent), &none(), true);
     assert_eq!(failed, Err(NotRendered::Unavailable { what: "it is not installed".to_owned() }));
     let nobody = rendered(tree(), None, &none(), true).unwrap_err();
     assert!(
-        matches!(&nobody, NotRendered::Unavailable { what } if what.contains("nobody here runs any")),
+        matches!(&nobody, NotRendered::Unavailable { what } if what.contains("this process cannot run one")),
         "{nobody:?}"
     );
 }
@@ -129,11 +129,11 @@ fn what_is_wrong_with_what_it_writes_is_told_by_the_line_of_that() {
     assert_eq!(told, ["app (as it was rendered):6:1: `kind`: there is no such kind; remove it"]);
     for text in ["a: [", "just words", "kind: Made\n"] {
         let told = problems(rendered(tree(), Some(&Program::that(Ok(text))), &none(), true));
-        assert!(told[0].starts_with("app: what the other program wrote cannot be read: "), "{text}: {told:?}");
+        assert!(told[0].starts_with("app: the output of the other program cannot be read: "), "{text}: {told:?}");
     }
 }
 
-/// Path, and content or where a link leads.
+/// Returns the path, and the content or link target, of each entry.
 fn handed_over(tree: &dyn Tree, limits: TreeLimits) -> Result<Vec<(String, String)>, NotGiven> {
     let mut all = Vec::new();
     each_file(tree, limits, &mut |path, found| {
@@ -166,7 +166,7 @@ fn everything_is_handed_over_and_links_by_what_they_lead_to() {
     assert_eq!(all, expected.map(|(path, what)| (path.to_owned(), what.to_owned())));
 }
 
-/// A tree that lists a file and a folder that it does not have.
+/// A tree that lists a file and a directory that it does not have.
 #[derive(Debug)]
 struct Promising(MemoryTree, &'static str);
 

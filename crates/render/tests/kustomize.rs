@@ -1,4 +1,4 @@
-//! Apps whose input is a kustomization.
+//! Tests apps whose input is a kustomization.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn what_is_no_number_is_told_by_its_field() {
     assert_eq!(
         told,
         [
-            "base/map.yaml:5:1: `spec.sizes[1]`: it is no number (of the Thing `prod-settings`); put it in quotes if it is a text"
+            "base/map.yaml:5:1: `spec.sizes[1]`: it is not a number (of the Thing `prod-settings`); put it in quotes if it is a text"
         ]
     );
 }
@@ -158,7 +158,7 @@ fn a_render_that_is_stopped_is_no_word_on_the_version() {
         stop: Some(&stop),
     };
     assert_eq!(render(&request).map(|rendered| names(&rendered)), Ok(vec!["ConfigMap prod-settings".to_owned()]));
-    // Whoever reads the first file gives it up.
+    // The reader of the first file stops the render.
     let stopping = Arc::clone(&stop);
     let read = move |_: &StorePath| {
         stopping.store(true, Ordering::Relaxed);
@@ -181,7 +181,7 @@ fn links_out_of_the_tree_and_in_circles_are_refused() {
         assert!(told[0].starts_with("base/kustomization.yaml:1:"), "{leads}: {told:?}");
         assert!(told.len() == 1 && told[0].contains(why), "{leads}: {told:?}");
     }
-    // A folder that leads to itself: each base is another way to the same one.
+    // A directory that leads to itself: each base is another path to the same directory.
     let circle = with(&tree(), "app/kustomization.yaml", "resources: [again]\n").with_link(&path("app/again"), ".");
     let told = problems(render_tree(&circle));
     assert!(told.len() == 1 && told[0].contains("cycle detected: candidate root '/app'"), "{told:?}");
@@ -260,7 +260,7 @@ fn a_parameter_of_a_megabyte_is_not_put_in_ten_thousand_times() {
     assert!(told[0].ends_with("use shorter values, or fewer of them"), "{told:?}");
 }
 
-/// Flux 2.9 broke its own definitions by it.
+/// Flux 2.9 broke its own definitions in this way.
 #[test]
 fn the_schema_of_a_definition_keeps_what_looks_like_a_parameter() {
     let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\nspec:\n  group: ${GROUP}\n  versions:\n  - name: v1\n    schema: {description: '${UNKNOWN} and ${', pattern: '^${GROUP}$'}\n";
@@ -295,9 +295,10 @@ fn a_variable_that_nobody_declared_is_told_by_file_and_line_or_kept() {
 
 #[test]
 fn a_parameter_that_is_no_variable_is_refused() {
-    for (name, value, told) in
-        [("A-B", Value::int(1), "'A-B' var name is invalid"), ("LIST", Value::Seq(Vec::new()), "`LIST` is no scalar")]
-    {
+    for (name, value, told) in [
+        ("A-B", Value::int(1), "'A-B' var name is invalid"),
+        ("LIST", Value::Seq(Vec::new()), "`LIST` is not a scalar"),
+    ] {
         let problems = problems(with_parameters(&map(), &Value::map([(name, value)]), &Kustomize::default()));
         assert!(problems[0].starts_with("spec.parameters of the App: ") && problems[0].contains(told), "{problems:?}");
     }
@@ -313,7 +314,7 @@ fn files_of_other_folders_are_read_where_the_restriction_is_lifted() {
     assert_eq!(names(&requested(&trees, &["app"], &none, &lifted, Limits::default()).unwrap()), ["ConfigMap settings"]);
 }
 
-/// What a store of the app's bases stands for.
+/// Returns options with the store `upstream` as a remote base.
 fn upstream() -> Kustomize {
     let base = RemoteBase {
         store: store("upstream"),

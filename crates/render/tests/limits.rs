@@ -1,4 +1,4 @@
-//! The limits, at themselves and one beyond.
+//! Tests each limit exactly at its value and one beyond it.
 
 use setpoint_core::canonical;
 use setpoint_render::Limits;

@@ -1,4 +1,4 @@
-//! What renders give, refuse and read.
+//! Tests the results, the refusals and the reads of renders.
 
 mod content;
 mod explaining;

@@ -1,12 +1,12 @@
-//! A render is a function of what it read: the order of listings has no say (S12), and an unchanged
-//! read set means equal output.
+//! Tests that a render is a function of its reads: the order of listings has no effect (S12), and
+//! an unchanged read set means equal output.
 
 use proptest::prelude::*;
 use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
 
 use crate::scene::{object, path, render_tree, render_with};
 
-/// A tree that lists every folder the wrong way round.
+/// A tree that lists every directory in reverse order.
 #[derive(Debug)]
 struct Backwards(MemoryTree);
 

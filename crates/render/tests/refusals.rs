@@ -1,4 +1,4 @@
-//! What is refused, told with file and line; and what only looks like it should be.
+//! Tests that mistakes are refused with file and line, and that lookalikes are not refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn everything_wrong_in_all_files_is_told_at_once() {
 #[test]
 fn case_23_a_vanished_path_is_an_error_and_not_an_empty_app() {
     let told = problems(render_files(&[("other/a.yaml", "")]));
-    assert!(told[0].starts_with("app: the path vanished: no such folder is in this version; restore it"), "{told:?}");
+    assert!(told[0].starts_with("app: this version has no such directory; restore it"), "{told:?}");
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn folders_of_other_renderers_are_refused_by_name_and_once() {
     ]));
     assert_eq!(told.len(), 2, "{told:#?}");
     assert!(told[0].starts_with(
-        "app/base/kustomization.yaml: the folder is a kustomization, and stands below a folder that is none; make it an input"
+        "app/base/kustomization.yaml: the directory is a kustomization below a directory that is none; make it an input"
     ));
-    assert!(told[1].starts_with("app/chart/Chart.yaml: the folder is meant for helm"));
+    assert!(told[1].starts_with("app/chart/Chart.yaml: the directory holds a Helm chart"));
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn links_to_files_are_read_and_links_to_folders_are_refused() {
     assert_eq!(names(&render_tree(&linked).unwrap()), ["A shared"]);
     let told = problems(render_tree(&linked.with_link(&path("app/loop"), "..")));
     assert_eq!(told.len(), 1);
-    assert!(told[0].starts_with("app/loop: a link to a folder is not followed"), "{told:?}");
+    assert!(told[0].starts_with("app/loop: a link to a directory is not followed"), "{told:?}");
     let told = problems(render_tree(&linked.with_link(&path("app/lost.yaml"), "nowhere")));
-    assert!(told[0].starts_with("app/lost.yaml: the link leads nowhere"), "{told:?}");
+    assert!(told[0].starts_with("app/lost.yaml: the link has no target"), "{told:?}");
 }
 
 #[test]
@@ -111,7 +111,8 @@ fn parameters_are_refused_because_they_would_mean_nothing() {
     let told = problems(render(&request));
     assert_eq!(told.len(), 1);
     assert!(
-        told[0].starts_with("spec.parameters of the App: no input takes any, they would mean nothing; remove them")
+        told[0]
+            .starts_with("spec.parameters of the App: no input takes parameters, so they have no effect; remove them")
     );
 }
 

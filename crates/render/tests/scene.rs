@@ -1,4 +1,4 @@
-//! A store `main` with a folder `app` that is rendered.
+//! A store `main` with a directory `app` that is rendered.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,7 @@ pub(crate) fn object(kind: &str, name: &str) -> String {
     format!("apiVersion: v1\nkind: {kind}\nmetadata: {{ name: {name} }}\n")
 }
 
-/// Who knows kinds here knows that there is no `Wrong`.
+/// A check of kinds that knows that there is no `Wrong`.
 fn check(_: &str, kind: &str, _: &Value) -> Vec<FieldProblem> {
     if kind == "Wrong" { vec![FieldProblem::new("kind", "there is no such kind", "remove it")] } else { Vec::new() }
 }
@@ -42,7 +42,7 @@ fn rendered(tree: impl Tree + 'static, folders: &[&str], limits: Limits) -> Resu
     requested(&trees, folders, &parameters, &Kustomize::default(), limits)
 }
 
-/// A render of folders of the store `main` with parameters and options.
+/// Renders directories of the store `main` with parameters and options.
 pub(crate) fn requested(
     trees: &Trees,
     folders: &[&str],
@@ -71,7 +71,7 @@ pub(crate) fn render_files(files: &[(&str, &str)]) -> Result<Rendered, NotRender
     render_tree(&MemoryTree::of(files.iter().copied()))
 }
 
-/// The texts of all problems.
+/// Returns the texts of all problems.
 pub(crate) fn problems(outcome: Result<Rendered, NotRendered>) -> Vec<String> {
     match outcome {
         Err(NotRendered::Refused { problems }) => problems.iter().map(ToString::to_string).collect(),
@@ -79,7 +79,7 @@ pub(crate) fn problems(outcome: Result<Rendered, NotRendered>) -> Vec<String> {
     }
 }
 
-/// Kind and name of every resource, in order.
+/// Returns kind and name of every resource, in order.
 pub(crate) fn names(rendered: &Rendered) -> Vec<String> {
     let name = |body: &Value| {
         body.get("metadata")
@@ -91,7 +91,7 @@ pub(crate) fn names(rendered: &Rendered) -> Vec<String> {
     rendered.resources.iter().map(|resource| format!("{} {}", resource.kind, name(&resource.body))).collect()
 }
 
-/// A tree of which somebody hears what is read, and may say why it cannot be.
+/// A tree that reports each read to a function, which may return an error for it.
 pub(crate) struct Watched<F>(pub(crate) MemoryTree, pub(crate) F);
 
 impl<F> fmt::Debug for Watched<F> {
@@ -119,7 +119,7 @@ impl<F: Fn(&StorePath) -> Result<(), StoreError> + Send + Sync> Tree for Watched
     }
 }
 
-/// A tree of which one file cannot be read.
+/// Returns a tree in which one file cannot be read.
 pub(crate) fn torn(tree: MemoryTree, file: &'static str, error: &StoreError) -> impl Tree + use<> {
     let error = error.clone();
     Watched(tree, move |path: &StorePath| if path.as_str() == file { Err(error.clone()) } else { Ok(()) })
