@@ -1,19 +1,19 @@
-//! Seccomp: which system calls this process and what it becomes can still make.
+//! Seccomp: the system calls that this process and the program it becomes can still make.
 //!
-//! A list of what is allowed, not of what is forbidden. A list of what is forbidden is complete
-//! only until the kernel's next release: `io_uring` opened a way around every rule about sockets,
-//! and the 32-bit numbers of x86-64 are another. What a program in Go without network and children
-//! needs is short, and changes rarely: a call that is missing here is answered with `EPERM`, and a
-//! test with a real kustomize tells.
+//! This is a list of allowed calls. A list of forbidden calls would be complete only until the
+//! kernel's next release: `io_uring` bypassed every rule about sockets, and the 32-bit numbers of
+//! x86-64 are another bypass. A Go program without network and children needs few calls, and they
+//! change rarely. A call missing here fails with `EPERM`, and a test with a real kustomize reveals
+//! it.
 //!
-//! Three filters, of which the strictest answer counts: what only an attacker asks for ends the
-//! program (`HOSTILE`); what a program tries first and can do without is answered as an older
-//! kernel would (`UNKNOWN`); everything that is not on the list is refused.
+//! There are three filters, and the strictest result counts. Calls that only an attacker makes end
+//! the program (`HOSTILE`). Calls that a program tries first and can do without fail as on an older
+//! kernel (`UNKNOWN`). All calls that are not on the list are refused.
 //!
 //! `execve` stays allowed, because the program has yet to be started, and a filter cannot count. It
-//! leads nowhere: Landlock lets no file be executed, another file in memory cannot be made
-//! (`memfd_create`), and there is no process to do it in but the program's own, which would start
-//! itself anew.
+//! is of no use to an attacker: Landlock allows no file to be executed, another file in memory
+//! cannot be created (`memfd_create`), and the only process to call it in is the program's own,
+//! which would restart itself.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,9 +23,9 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Calls that Go's runtime, its files and a C library's start make, whatever their arguments.
+/// The calls of Go's runtime, of its files and of a C library's start, with any arguments.
 const ALLOWED: &[libc::c_long] = &[
-    // Files: what may be opened is Landlock's to say. `fcntl` is below.
+    // Files: Landlock decides which ones may be opened. `fcntl` is below.
     libc::SYS_openat,
     libc::SYS_read,
     libc::SYS_readv,
@@ -42,7 +42,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_readlinkat,
     libc::SYS_getdents64,
     libc::SYS_getcwd,
-    // Waiting for them.
+    // Waiting for files.
     libc::SYS_epoll_create1,
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
@@ -69,7 +69,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_restart_syscall,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // Time, chance, and who it is.
+    // Time, random numbers and identity.
     libc::SYS_nanosleep,
     libc::SYS_clock_nanosleep,
     libc::SYS_clock_gettime,
@@ -83,13 +83,13 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_getegid,
     libc::SYS_uname,
     libc::SYS_execve,
-    // Where threads are kept on x86-64.
+    // The location of threads on x86-64.
     #[cfg(target_arch = "x86_64")]
     libc::SYS_arch_prctl,
 ];
 
-/// Calls by which one gets out of a sandbox, or into another process or the kernel. Nobody makes
-/// them by mistake.
+/// Calls that lead out of a sandbox, or into another process or the kernel. No program makes them
+/// by mistake.
 const HOSTILE: &[libc::c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -123,10 +123,11 @@ const HOSTILE: &[libc::c_long] = &[
     libc::SYS_swapon,
 ];
 
-/// Calls whose arguments a filter cannot see, and for which there is an older one that it can.
+/// Calls whose arguments a filter cannot read, and which have an older alternative that it can
+/// filter.
 const UNKNOWN: &[libc::c_long] = &[libc::SYS_clone3];
 
-/// A new thread, and no new process or namespace.
+/// A new thread, without a new process or namespace.
 const THREAD: u64 = libc::CLONE_THREAD as u64;
 const NEW_SPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -136,21 +137,21 @@ const NEW_SPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
 
-/// Memory that `RLIMIT_DATA` counts: private, and not growing as a stack does.
+/// Memory that `RLIMIT_DATA` counts: private, and not growing like a stack.
 const PRIVATE: u64 = libc::MAP_PRIVATE as u64;
 const KINDS: u64 = (libc::MAP_TYPE | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB) as u64;
 
-/// What may be asked of a descriptor. Among the rest is whom to send a signal when something
-/// happens to it: a way to end other processes.
+/// The allowed operations on a descriptor. One of the others sets the receiver of signals about the
+/// descriptor, which would be a way to end other processes.
 const OF_DESCRIPTORS: [libc::c_int; 6] =
     [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_SETFL];
 
-/// Gives up every other call, for good.
+/// Drops every other call permanently.
 pub(crate) fn give_up() -> io::Result<()> {
     let this = u64::from(std::process::id());
     let refused = u32::try_from(libc::EPERM).unwrap_or(1);
     let unknown = u32::try_from(libc::ENOSYS).unwrap_or(refused);
-    // The last one allows neither `seccomp` nor `prctl`.
+    // The last filter allows neither `seccomp` nor `prctl`.
     for (rules, others, these) in [
         (all(HOSTILE), SeccompAction::Allow, SeccompAction::KillProcess),
         (all(UNKNOWN), SeccompAction::Allow, SeccompAction::Errno(unknown)),
@@ -171,20 +172,21 @@ fn all(calls: &[libc::c_long]) -> Rules {
 
 fn allowed(this: u64) -> io::Result<Rules> {
     let mut rules = all(ALLOWED);
-    // Answered by the filter before.
+    // The filter for `UNKNOWN` answers these calls.
     rules.extend(all(UNKNOWN));
     rules.insert(libc::SYS_clone, vec![rule(0, Width::Qword, Is::MaskedEq(THREAD | NEW_SPACES), THREAD)?]);
     rules.insert(libc::SYS_mmap, vec![rule(3, Width::Qword, Is::MaskedEq(KINDS), PRIVATE)?]);
     let asked = OF_DESCRIPTORS.iter().map(|command| rule(1, Width::Dword, Is::Eq, *command as u64));
     rules.insert(libc::SYS_fcntl, asked.collect::<io::Result<_>>()?);
-    // Go interrupts its own threads by signals, and looks at its own limits. Nobody else's.
+    // Go interrupts its own threads by signals, and reads its own limits. Both are allowed only for
+    // itself.
     rules.insert(libc::SYS_tgkill, vec![rule(0, Width::Dword, Is::Eq, this)?]);
     rules.insert(libc::SYS_prlimit64, vec![rule(0, Width::Dword, Is::Eq, 0)?, rule(0, Width::Dword, Is::Eq, this)?]);
     Ok(rules)
 }
 
-/// What one argument of a call has to be. Of arguments that the kernel takes for 32 bits, the
-/// others mean nothing.
+/// Builds the condition for one argument of a call. Where the kernel reads an argument as 32 bits,
+/// the upper ones are ignored.
 fn rule(argument: u8, width: Width, is: Is, value: u64) -> io::Result<SeccompRule> {
     let condition = SeccompCondition::new(argument, width, is, value).map_err(unusable)?;
     SeccompRule::new(vec![condition]).map_err(unusable)

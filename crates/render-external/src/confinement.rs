@@ -1,5 +1,5 @@
-//! What the second start of our binary is told: which tree, which folder of it, which limits. As
-//! words of a command line, since nothing else comes along.
+//! The settings of the second start of our binary: the tree, the directory in it, the limits. They
+//! are command-line arguments, since nothing else is inherited.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use crate::limits::Limits;
 
-/// How `is_restricted` is told.
+/// The argument for `is_restricted`.
 const RESTRICTED: &str = "restricted";
 const UNRESTRICTED: &str = "unrestricted";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Confinement {
-    /// The only folder that can be read.
+    /// The only directory that can be read.
     pub(crate) tree: PathBuf,
-    /// The folder of the tree that is rendered.
+    /// The directory of the tree that is rendered.
     pub(crate) folder: String,
-    /// Files have to be in the folder of the kustomization that names them, or below it.
+    /// Requires files to be in the directory of the kustomization that names them, or below it.
     pub(crate) is_restricted: bool,
     pub(crate) limits: Limits,
 }
 
 impl Confinement {
-    /// The words of this confinement. Output and error bytes are counted by whoever reads them, and
-    /// are not among them.
+    /// Returns the arguments. The limits on output and error bytes are not among them, because the
+    /// reader of the output enforces them.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let Limits { time, memory, files, threads, output: _, errors: _ } = &self.limits;
         let numbers = [&time.as_millis().to_string(), &memory.to_string(), &files.to_string(), &threads.to_string()];
@@ -35,7 +35,7 @@ impl Confinement {
         words
     }
 
-    /// Reads what [`Confinement::words`] wrote; none if it is something else.
+    /// Parses the arguments of [`Confinement::words`]. Returns `None` if they are invalid.
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let words: Vec<OsString> = words.into_iter().collect();
         let [tree, folder, restriction, numbers @ ..] = words.as_slice() else { return None };

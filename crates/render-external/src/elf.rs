@@ -1,13 +1,13 @@
-//! Whether a file is a program that needs no other file to run.
+//! Checks that a program needs no other file to run.
 
-/// Types of a segment: one names the loader that has to be started instead.
+/// The type of the segment that names a loader, which has to be started instead.
 const PT_INTERP: u32 = 3;
 
-/// Why this is no program that can run alone, if that is so. What is not understood is not taken
-/// for one.
+/// Returns the reason why a file is not a program that can run alone, or `None` if it is one. A
+/// file that cannot be parsed is not one.
 pub(crate) fn objection(file: &[u8]) -> Option<&'static str> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
-        return Some("no 64-bit program of Linux");
+        return Some("not a 64-bit program of Linux");
     }
     let Some(mut types) = segment_types(file) else { return Some("a damaged program") };
     types
@@ -15,7 +15,7 @@ pub(crate) fn objection(file: &[u8]) -> Option<&'static str> {
         .then_some("a program that needs a dynamic loader, or a damaged one")
 }
 
-/// The type of each segment; none for one that lies outside the file.
+/// Returns the type of each segment; `None` for a segment that lies outside the file.
 fn segment_types(file: &[u8]) -> Option<impl Iterator<Item = Option<u32>>> {
     let table = usize::try_from(u64::from_le_bytes(bytes(file, 32)?)).ok()?;
     let size = usize::from(u16::from_le_bytes(bytes(file, 54)?));
@@ -31,7 +31,7 @@ fn bytes<const N: usize>(file: &[u8], at: usize) -> Option<[u8; N]> {
 mod tests {
     use super::*;
 
-    /// A header with segments of these types.
+    /// Builds a header with segments of these types.
     fn program(types: &[u32]) -> Vec<u8> {
         let mut file = b"\x7fELF\x02\x01".to_vec();
         file.resize(64, 0);
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_program_with_a_loader_and_a_script_are_not() {
         assert!(objection(&program(&[1, PT_INTERP])).is_some_and(|what| what.contains("loader")));
-        assert!(objection(b"#!/bin/sh\n").is_some_and(|what| what.contains("no 64-bit program")));
+        assert!(objection(b"#!/bin/sh\n").is_some_and(|what| what.contains("not a 64-bit program")));
     }
 
     #[test]

@@ -1,25 +1,24 @@
-//! The external renderer: a real `kustomize`, pinned by its digest, run on a folder of files and
-//! nothing else; and what it renders otherwise than we do.
+//! The external renderer: a real `kustomize`, pinned by its digest, run on a directory of files and
+//! nothing else. It also compares its output with ours.
 //!
-//! - [`Pinned`]: the program, read once into memory that nobody can change any more. Its digest is
-//!   that of the bytes that are executed.
-//! - [`Tree`]: the files it may read, in a private folder that ends with the value.
-//! - [`run`]: starts it, watches it, and gives what it wrote. [`Limits`]: how long, how much.
-//!   [`Stop`]: the end before the end.
-//!   [`NotRun`]: why there is nothing.
-//! - [`enter`]: what the agent's own binary does when [`run`] starts it again with [`SUBCOMMAND`]:
-//!   it gives up everything the program must not have and then becomes the program. No code of ours
+//! - [`Pinned`]: the program, read once into sealed memory. Its digest is that of the executed
+//!   bytes.
+//! - [`Tree`]: the files it may read, in a private directory that is removed with the value.
+//! - [`run`]: starts the program, watches it, and returns its output. [`Limits`]: its time and
+//!   resources. [`Stop`]: ends it early. [`NotRun`]: the reasons for a failure.
+//! - [`enter`]: runs in the agent's own binary when [`run`] starts it again with [`SUBCOMMAND`]: it
+//!   drops all rights that the program must not have and then becomes the program. No code of ours
 //!   runs between a fork and an exec, so none of it is unsafe.
-//! - [`compare`]: two renders of the same version, ours and theirs.
+//! - [`compare`]: compares two renders of the same version, ours and theirs.
 //!
-//! What holds the program, from outside to inside: no environment, no descriptors but its three,
-//! limits (`limits`), no capabilities, Landlock (`walls`: it reads the tree, and nothing else can
-//! be opened, executed or connected to), seccomp (`calls`: what is not on the list is refused).
-//! Where the kernel cannot enforce all of it, nothing is run.
+//! The program is confined, from outside to inside, by: no environment, no descriptors but its
+//! three, limits (`limits`), no capabilities, Landlock (`walls`: it reads the tree, and can open,
+//! execute and connect to nothing else), seccomp (`calls`: a call that is not on the list is
+//! refused). Where the kernel cannot enforce all of this, nothing is run.
 //!
-//! What it still can do: learn by `stat` and `readlink` what paths there are outside the tree, and
-//! how large (Landlock does not cover that), use the processor for as long as it may run, and write
-//! what it likes to its output.
+//! The program can still find out by `stat` and `readlink` which paths exist outside the tree, and
+//! their sizes (Landlock does not cover that), use the processor until its time limit, and write
+//! anything to its output.
 
 #![deny(unsafe_code)]
 

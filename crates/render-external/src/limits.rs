@@ -1,26 +1,25 @@
-//! How long the program may run and how much it may use, and the part of it that the kernel holds
-//! it to.
+//! The limits on the program's time and resources, and the part of them that the kernel enforces.
 
 use std::io;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What one render may take. Going over any of it ends the render.
+/// The limits of one render. Exceeding any of them ends the render.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// By the clock on the wall.
+    /// The elapsed time.
     pub time: Duration,
-    /// Bytes of memory that can be written to. A program in Go takes 100 MB to begin with, most of
-    /// which it never touches.
+    /// The bytes of writable memory. A Go program reserves 100 MB at its start, most of which it
+    /// never touches.
     pub memory: u64,
-    /// Bytes on standard output.
+    /// The bytes on standard output.
     pub output: usize,
-    /// Bytes on standard error.
+    /// The bytes on standard error.
     pub errors: usize,
-    /// Descriptors open at once.
+    /// The descriptors open at once.
     pub files: u64,
-    /// Threads at once. Other processes there are none.
+    /// The threads at once. There are no other processes.
     pub threads: u64,
 }
 
@@ -37,19 +36,19 @@ impl Default for Limits {
     }
 }
 
-/// Address space beyond what may be written to. Go reserves far more than it uses, so this is wide;
-/// it bounds what page tables of memory that is only read can take, which no other limit counts.
+/// The address space in addition to writable memory. Go reserves far more than it uses, so this is
+/// wide. It bounds the page tables of read-only memory, which no other limit counts.
 const RESERVED: u64 = 16 << 30;
 
 /// The limit of a stack, which no limit on data counts.
 const STACK: u64 = 8 << 20;
 
-/// Sets the limits of this process and of what it becomes.
+/// Sets the limits of this process and of the program it becomes.
 ///
-/// `RLIMIT_AS` alone does not suit Go, which reserves address space by the gigabyte. `RLIMIT_DATA`
-/// counts private writable memory, which is what a heap is made of; what it does not count (shared
-/// mappings, mappings that grow as stacks do, files in memory) `calls` refuses. `RLIMIT_NPROC`
-/// counts all processes of a user, and none of root's: threads are counted by whoever watches.
+/// `RLIMIT_AS` alone does not suit Go, which reserves gigabytes of address space. `RLIMIT_DATA`
+/// counts private writable memory, which heaps consist of. It does not count shared mappings,
+/// mappings that grow like stacks, and files in memory; `calls` refuses these. `RLIMIT_NPROC`
+/// counts all processes of a user, and none of root's: the watching process counts threads instead.
 pub(crate) fn impose(limits: &Limits) -> io::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     for (resource, limit) in [
@@ -61,7 +60,7 @@ pub(crate) fn impose(limits: &Limits) -> io::Result<()> {
         (Resource::Core, 0),
         (Resource::Memlock, 0),
         (Resource::Msgqueue, 0),
-        // Should the one who watches be killed, this ends what it would have ended.
+        // If the watching process is killed, this still ends the program.
         (Resource::Cpu, limits.time.as_secs().saturating_add(1).saturating_mul(cores)),
     ] {
         let ceiling = getrlimit(resource).maximum.map_or(limit, |ceiling| ceiling.min(limit));

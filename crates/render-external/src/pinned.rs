@@ -1,9 +1,9 @@
-//! The program that is run, and the proof that it is the one that was pinned.
+//! The program, and the proof that it is the pinned one.
 //!
-//! A digest that is taken of a file says nothing about the file a moment later. So the bytes are
-//! copied into a file in memory, sealed against any change, hashed there, and executed from there:
-//! what was hashed is what runs, however often. It is also why nothing on disk has to be executable
-//! for the program.
+//! A digest of a file proves nothing about the file a moment later. So the bytes are copied into a
+//! file in memory, sealed against any change, hashed there, and executed from there: the hashed
+//! bytes are the ones that run, every time. For the same reason the program need not be executable
+//! on disk.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -16,23 +16,23 @@ use sha2::{Digest as _, Sha256};
 use crate::elf;
 use crate::problem::NotRun;
 
-/// No renderer is larger. A path that leads to something endless does not fill memory.
+/// The most bytes of a program; no renderer is larger. An endless file must not fill the memory.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// What stands before the digits.
+/// The prefix of the digits.
 const SHA256: &str = "sha256:";
 
-/// A program with the digest it was pinned by.
+/// A program with the digest that pins it.
 #[derive(Debug)]
 pub struct Pinned {
-    /// Sealed: no longer to be written, grown, shrunk, or unsealed.
+    /// The sealed copy: it cannot be written, grown, shrunk or unsealed.
     pub(crate) sealed: File,
     digest: String,
 }
 
 impl Pinned {
-    /// Reads a program and checks it. `digest` is SHA-256 in hexadecimal digits, with or without
-    /// `sha256:` before them.
+    /// Reads a program and checks its digest: SHA-256 in hexadecimal digits, with or without the
+    /// prefix `sha256:`.
     pub fn open(path: &Path, digest: &str) -> Result<Self, NotRun> {
         let expected = digest.strip_prefix(SHA256).unwrap_or(digest).to_ascii_lowercase();
         if HEXLOWER.decode(expected.as_bytes()).map_or(0, |bytes| bytes.len()) != 32 {
@@ -41,12 +41,12 @@ impl Pinned {
         Self::checked(path, Some(expected))
     }
 
-    /// Pins a program as it is found now, for a person who names it by hand.
+    /// Pins a program in its current state, for a person who names it on the command line.
     pub fn as_found(path: &Path) -> Result<Self, NotRun> {
         Self::checked(path, None)
     }
 
-    /// The digest as documents write it.
+    /// Returns the digest in the form of the documents.
     pub fn digest(&self) -> String {
         format!("{SHA256}{}", self.digest)
     }
@@ -65,10 +65,10 @@ impl Pinned {
     }
 }
 
-/// The bytes of a file; only of a plain one, so that nobody waits at a pipe.
+/// Reads the bytes of a file. Only a regular file is read, because a pipe could block.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
@@ -78,8 +78,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file in memory with these bytes for good. They were hashed before they were copied, in memory
-/// of our own, which nobody else writes to.
+/// Creates a sealed file in memory with these bytes. They were hashed before in memory of this
+/// process, which no other process writes to.
 fn sealed(bytes: &[u8]) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::EXEC;
     let mut file = File::from(memfd_create("renderer", flags)?);

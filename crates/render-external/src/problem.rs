@@ -1,4 +1,4 @@
-//! Why there is no render, told so that a person knows what to do about it.
+//! The reasons for a failed render, with the action that corrects them.
 
 use std::fmt;
 use std::io;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use setpoint_yaml::visible_text;
 
-/// Of what a program said, so much is repeated.
+/// The most characters of a program's output that are repeated.
 const REPEATED: usize = 2000;
 
-/// Where a program writes.
+/// An output of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     Output,
@@ -26,64 +26,64 @@ impl fmt::Display for Stream {
     }
 }
 
-/// Why the external renderer gave nothing.
+/// The reason why the external renderer returned nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRun {
-    #[error("`{digest}` is no SHA-256 digest; write its 64 hexadecimal digits, which `sha256sum` prints")]
+    #[error("`{digest}` is not a SHA-256 digest; write its 64 hexadecimal digits, which `sha256sum` prints")]
     NoDigest { digest: String },
     #[error("the external renderer {} cannot be read; put the program there, or correct `binary`", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error(
-        "the external renderer {} has the SHA-256 digest {found} and not {expected}; nothing was run; install the version that was pinned, or \
-         pin this one if it is the one that is meant",
+        "the external renderer {} has the SHA-256 digest {found} instead of {expected}; nothing was run; install the version that was pinned, or \
+         pin this one if it is intended",
         path.display()
     )]
     OtherDigest { path: PathBuf, expected: String, found: String },
     #[error(
-        "the external renderer {} is {what}; nothing else can be opened where it runs, so use a program that is linked statically, as kustomize's \
+        "the external renderer {} is {what}; it cannot open other files where it runs, so use a program that is linked statically, as kustomize's \
          own releases are",
         path.display()
     )]
     NotStatic { path: PathBuf, what: &'static str },
-    #[error("`{folder}` is no folder of the tree; write its path from the root, with `/`, and without `..`")]
+    #[error("`{folder}` is not a directory of the tree; write its path from the root, with `/`, and without `..`")]
     NoFolder { folder: String },
     #[error("the external renderer was not run, because it cannot be confined: {reason}")]
     NotConfined { reason: String },
     #[error("cannot {doing} the external renderer")]
     Broken { doing: &'static str, source: io::Error },
-    #[error("the external renderer was ended because the agent stops; it is run again after the next start")]
+    #[error("the external renderer was stopped because the agent stops; it runs again after the next start")]
     Stopped,
     #[error(
-        "the external renderer was ended because it took more than {} s; make the render smaller, or raise its limit on time",
+        "the external renderer was stopped because it took more than {} s; make the render smaller, or raise its limit on time",
         limit.as_secs_f64()
     )]
     TooLong { limit: Duration },
     #[error(
-        "the external renderer was ended because {stream} grew beyond {limit} bytes; make the render smaller, or raise its limit"
+        "the external renderer was stopped because {stream} grew beyond {limit} bytes; make the render smaller, or raise its limit"
     )]
     TooMuch { stream: Stream, limit: usize },
     #[error(
-        "the external renderer was ended because it started more than {limit} threads; kustomize needs a few: is it the program that is meant?"
+        "the external renderer was stopped because it started more than {limit} threads; kustomize needs only a few: check that it is the intended program"
     )]
     TooManyThreads { limit: u64 },
     #[error(
-        "the external renderer needs more memory than the {limit} bytes it may have; make the render smaller, or raise its limit on memory; it said: {said}"
+        "the external renderer needs more memory than its limit of {limit} bytes; make the render smaller, or raise its limit on memory; it reported: {said}"
     )]
     OutOfMemory { limit: u64, said: String },
     #[error(
-        "the external renderer was ended by the kernel because it made a system call that no renderer makes; do not trust this program"
+        "the external renderer was killed by the kernel because it made a system call that no renderer makes; do not trust this program"
     )]
     Forbidden,
-    #[error("the external renderer was ended by signal {signal}; it said: {said}")]
+    #[error("the external renderer was killed by signal {signal}; it reported: {said}")]
     Killed { signal: i32, said: String },
-    /// The program itself refused, as it does for a mistake in a kustomization.
-    #[error("the external renderer failed with status {code}; it said: {said}")]
+    /// The program itself failed, for example because of a mistake in a kustomization.
+    #[error("the external renderer failed with status {code}; it reported: {said}")]
     Failed { code: i32, said: String },
 }
 
 impl NotRun {
-    /// The same with something else in the place of what the program said: kustomize repeats what
-    /// it could not take, and that may be a secret.
+    /// Replaces the output of the program in the message: kustomize repeats input that it rejects,
+    /// which may be a secret.
     #[must_use]
     pub fn saying(self, instead: impl FnOnce() -> String) -> Self {
         match self {
@@ -94,8 +94,8 @@ impl NotRun {
         }
     }
 
-    /// Whether the same files would end the same way next time. Else it is the program, the machine
-    /// or the moment that is to blame.
+    /// Reports whether the same files would fail in the same way again. If not, the cause is the
+    /// program, the machine or the moment.
     pub fn is_about_the_files(&self) -> bool {
         matches!(
             self,
@@ -108,8 +108,8 @@ impl NotRun {
     }
 }
 
-/// What a program said, as it may be shown: its end, which is where the reason stands, with nothing
-/// that moves a cursor.
+/// Returns the part of a program's output that may be shown: the end, which holds the reason,
+/// without control characters.
 pub(crate) fn shown(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let text = text.trim();
@@ -136,7 +136,7 @@ mod tests {
             NotRun::Failed { code: 1, said: said() },
         ] {
             let told = error.saying(|| "(left out)".to_owned()).to_string();
-            assert!(told.ends_with("; it said: (left out)"), "{told}");
+            assert!(told.ends_with("; it reported: (left out)"), "{told}");
         }
     }
 

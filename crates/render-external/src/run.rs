@@ -1,5 +1,5 @@
-//! Runs the program on a tree: starts our own binary again, which becomes the program, and makes of
-//! its end an answer.
+//! Runs the program on a tree: starts our own binary again, which becomes the program, and turns
+//! its exit into a result.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Component, Path};
@@ -12,31 +12,31 @@ use crate::pinned::Pinned;
 use crate::problem::{NotRun, shown};
 use crate::watch::{Ended, Stop, watch};
 
-/// What the program wrote.
+/// The output of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// What it rendered, byte for byte.
+    /// The rendered text, byte for byte.
     pub rendered: Vec<u8>,
-    /// What it said beside, such as warnings about fields that go away.
+    /// The error output, such as warnings about deprecated fields.
     pub said: String,
 }
 
-/// What is rendered, and how.
+/// The input and the options of a render.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// The only folder that the program can read.
+    /// The only directory that the program can read.
     pub tree: &'a Path,
-    /// The one of it that holds the kustomization.
+    /// The directory in it that holds the kustomization.
     pub folder: &'a str,
-    /// Files have to be in the folder of the kustomization that names them, or below it.
+    /// Requires files to be in the directory of the kustomization that names them, or below it.
     pub is_restricted: bool,
     pub limits: &'a Limits,
     pub stop: &'a Stop,
 }
 
 /// Renders with the pinned program. `self_exe` is a binary that calls [`enter`](crate::enter) when
-/// it is started with [`SUBCOMMAND`]: the agent's own, best by `/proc/self/exe`, which stays the
-/// same while its file is replaced. Waits until the program has ended, on this thread.
+/// it is started with [`SUBCOMMAND`]: the agent's own, preferably as `/proc/self/exe`, which stays
+/// the same while its file is replaced. Blocks this thread until the program has ended.
 pub fn run(pinned: &Pinned, job: &Job<'_>, self_exe: &Path) -> Result<Output, NotRun> {
     let Job { tree, folder, is_restricted, limits, stop } = *job;
     if !leads_into(tree, folder) {
@@ -49,7 +49,7 @@ pub fn run(pinned: &Pinned, job: &Job<'_>, self_exe: &Path) -> Result<Output, No
     answer(ended, limits)
 }
 
-/// Whether this is a folder of the tree. What links in it lead to is Landlock's to say.
+/// Reports whether this is a directory of the tree. Landlock checks the targets of links in it.
 fn leads_into(tree: &Path, folder: &str) -> bool {
     let plain = Path::new(folder).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     plain && !folder.is_empty() && !folder.contains('\0') && tree.join(folder).is_dir()
@@ -86,7 +86,7 @@ fn refusal(status: ExitStatus, errors: &[u8], limits: &Limits) -> NotRun {
     {
         return NotRun::NotConfined { reason: reason.to_owned() };
     }
-    // What Go's runtime says when it gets no more; its trace follows.
+    // The message of Go's runtime when it gets no more memory; its trace follows.
     let first = errors.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first_line = String::from_utf8_lossy(first);
     if ["out of memory", "cannot allocate memory"].iter().any(|word| first_line.contains(word)) {

@@ -1,33 +1,33 @@
-//! Two renders of the same version, ours and another's: equal, or which resources differ, and in
-//! which fields.
+//! Compares two renders of the same version, ours and another program's. They are equal, or the
+//! differing resources and fields are listed.
 //!
-//! Values are never told: a render holds secrets. What is told is bounded, however different the
-//! two are.
+//! Values are never listed, because a render holds secrets. The list is bounded, however different
+//! the two are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use setpoint_yaml::{Dialect, Document, Kind, Node, Source, parse, visible_text};
 
-/// So many resources are named, and so many fields of each.
+/// The most resources that are listed.
 const MOST_RESOURCES: usize = 10;
 const MOST_FIELDS: usize = 5;
-/// A path that is longer is cut.
+/// The longest path; a longer one is cut.
 const MOST_CHARACTERS: usize = 200;
 
-/// What two renders have in common.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shadow {
-    /// Byte for byte.
+    /// The renders are equal, byte for byte.
     Equal,
-    /// The first differences, in the order of ours, and how many more there are.
+    /// The first differences, in the order of ours, and the number of the others.
     Different { first: Vec<Difference>, more: usize },
 }
 
-/// One thing that differs. Resources are named as people know them: `apps/v1 Deployment a/b`.
+/// One difference. Resources are named as people know them: `apps/v1 Deployment a/b`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// A render that is no YAML.
+    /// A render that is not YAML.
     Unreadable {
         ours: bool,
         why: String,
@@ -38,17 +38,17 @@ pub enum Difference {
     OnlyTheirs {
         resource: String,
     },
-    /// The paths of the first fields, and how many more there are.
+    /// The paths of the first differing fields, and the number of the others.
     Fields {
         resource: String,
         paths: Vec<String>,
         more: usize,
     },
-    /// The same resources in another order: the first that stands elsewhere in theirs.
+    /// The same resources in another order: the first that has another position in theirs.
     Order {
         resource: String,
     },
-    /// The same values, written otherwise: the first line of ours.
+    /// The same values in another format: the first differing line of ours.
     Form {
         resource: String,
         line: usize,
@@ -81,8 +81,8 @@ pub fn compare(ours: &str, theirs: &str) -> Shadow {
     Shadow::Different { first: found.first, more: found.more }
 }
 
-/// The documents of a render, each on its own: all together may be larger than a text that is read.
-/// A line of three hyphens ends one wherever it stands, since the lines of a text in a field are
+/// Splits a render into its documents, because the whole render may exceed the largest text that is
+/// parsed. A line of three hyphens always ends a document, since the lines of a text in a field are
 /// indented.
 fn parts(render: &str) -> Vec<&str> {
     let mut parts = Vec::new();
@@ -98,14 +98,14 @@ fn parts(render: &str) -> Vec<&str> {
     parts
 }
 
-/// What was read of each part.
+/// Parses each part.
 fn documents<'a>(parts: &[&'a str]) -> Result<Vec<Vec<Document<'a>>>, String> {
     let read =
         |part: &&'a str| parse(Source::new("render", part)).map_err(|problems| first_line(&problems.to_string()));
     parts.iter().map(read).collect()
 }
 
-/// Differences so far: those that are told, and the number of the others.
+/// The differences so far: those that are listed, and the number of the others.
 #[derive(Default)]
 struct Found {
     first: Vec<Difference>,
@@ -141,7 +141,7 @@ fn compare_resources(ours: &[Resource<'_>], theirs: &[Resource<'_>], found: &mut
     for (name, _) in theirs.iter().filter(|(name, _)| !known.contains(name)) {
         found.add(|| Difference::OnlyTheirs { resource: name.to_string() });
     }
-    // Resources that only one of them has would make all that follow stand elsewhere.
+    // A resource that only one of them has would shift all later ones.
     let of_both = ours.iter().filter(|(name, _)| by_name.contains_key(name));
     let of_both_there = theirs.iter().filter(|(name, _)| known.contains(name));
     if let Some(((name, _), _)) = of_both.zip(of_both_there).find(|((our, _), (their, _))| our != their) {
@@ -149,14 +149,14 @@ fn compare_resources(ours: &[Resource<'_>], theirs: &[Resource<'_>], found: &mut
     }
 }
 
-/// What tells a resource from the others of a render.
+/// The identity of a resource within a render.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name<'d> {
     version: &'d str,
     kind: &'d str,
     namespace: &'d str,
     name: &'d str,
-    /// A render may hold two of the same name: the second is compared with the second.
+    /// The number among resources of the same name: the second is compared with the second.
     turn: usize,
 }
 
@@ -204,12 +204,12 @@ fn text(node: Option<Node<'_>>) -> &str {
     }
 }
 
-/// The fields of one resource that differ: the paths of the first, and the number of the others.
+/// The differing fields of one resource: the paths of the first, and the number of the others.
 #[derive(Default)]
 struct Fields {
     paths: Vec<String>,
     more: usize,
-    /// Where we are.
+    /// The path of the current node.
     path: Vec<Step>,
 }
 
@@ -219,7 +219,7 @@ enum Step {
 }
 
 impl Fields {
-    /// How deep this goes is bounded by the parser.
+    /// Compares two nodes. The parser bounds the depth.
     fn compare(&mut self, ours: Node<'_>, theirs: Node<'_>) {
         match (ours.kind(), theirs.kind()) {
             (Kind::Mapping(ours), Kind::Mapping(theirs)) => self.compare_entries(&ours.merged(), &theirs.merged()),
@@ -278,12 +278,12 @@ impl Fields {
     }
 }
 
-/// The values by their keys' texts, which is what keys are in JSON.
+/// Returns the values by the text of their keys, which is the form of keys in JSON.
 fn by_key<'d>(entries: &[(Node<'d>, Node<'d>)]) -> BTreeMap<&'d str, Node<'d>> {
     entries.iter().map(|(key, value)| (text(Some(*key)), *value)).collect()
 }
 
-/// Whether two scalars are the same value to whoever reads them next, which is kubectl's library.
+/// Reports whether two scalars are the same value to their next reader, which is kubectl's library.
 fn is_same(ours: Node<'_>, theirs: Node<'_>) -> bool {
     match (ours.resolve(Dialect::GoYamlV2), theirs.resolve(Dialect::GoYamlV2)) {
         (Some(Ok(ours)), Some(Ok(theirs))) => ours == theirs,
@@ -291,7 +291,7 @@ fn is_same(ours: Node<'_>, theirs: Node<'_>) -> bool {
     }
 }
 
-/// The first line that is written otherwise, and the resource it belongs to.
+/// Returns the first line with another format, and its resource.
 fn form(named: &[Resource<'_>], parts: &[&str], ours: &str, theirs: &str) -> Difference {
     let same = ours.split('\n').zip(theirs.split('\n')).take_while(|(our, their)| our == their).count();
     let mut lines_before = 0;
@@ -315,7 +315,7 @@ fn cut(text: &str) -> String {
 }
 
 impl fmt::Display for Shadow {
-    /// A line for each difference.
+    /// Writes a line for each difference.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Equal => f.write_str("both renders are equal, byte for byte"),
@@ -331,15 +331,15 @@ impl fmt::Display for Shadow {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable { ours: true, why } => write!(f, "our render is no YAML: {why}"),
-            Self::Unreadable { ours: false, why } => write!(f, "their render is no YAML: {why}"),
+            Self::Unreadable { ours: true, why } => write!(f, "our render is not YAML: {why}"),
+            Self::Unreadable { ours: false, why } => write!(f, "their render is not YAML: {why}"),
             Self::OnlyOurs { resource } => write!(f, "{resource}: only in ours"),
             Self::OnlyTheirs { resource } => write!(f, "{resource}: only in theirs"),
             Self::Fields { resource, paths, more: 0 } => write!(f, "{resource}: {}", paths.join(", ")),
             Self::Fields { resource, paths, more } => write!(f, "{resource}: {} and {more} more", paths.join(", ")),
-            Self::Order { resource } => write!(f, "{resource}: stands elsewhere in theirs"),
+            Self::Order { resource } => write!(f, "{resource}: has another position in theirs"),
             Self::Form { resource, line } => {
-                write!(f, "{resource}: the same values, written otherwise from line {line} of ours on")
+                write!(f, "{resource}: the same values, formatted differently from line {line} of ours on")
             }
         }
     }

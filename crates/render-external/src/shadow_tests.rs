@@ -6,7 +6,7 @@ fn told(ours: &str, theirs: &str) -> String {
     compare(ours, theirs).to_string()
 }
 
-/// A resource with these lines after its name.
+/// Returns a resource with these lines after its name.
 fn map(name: &str, rest: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n{rest}")
 }
@@ -38,7 +38,7 @@ fn resources_that_one_render_lacks_are_named_with_their_namespace() {
 fn another_order_is_told_once_and_not_because_of_a_resource_that_is_missing() {
     let (a, b, c) = (map("a", ""), map("b", ""), map("c", ""));
     let ours = format!("{a}---\n{b}---\n{c}");
-    assert_eq!(told(&ours, &format!("{b}---\n{a}---\n{c}")), "v1 ConfigMap a: stands elsewhere in theirs");
+    assert_eq!(told(&ours, &format!("{b}---\n{a}---\n{c}")), "v1 ConfigMap a: has another position in theirs");
     assert_eq!(told(&ours, &format!("{b}---\n{c}")), "v1 ConfigMap a: only in ours");
 }
 
@@ -48,18 +48,18 @@ fn the_same_values_in_another_form_are_told_by_line() {
     let first = map("a", "");
     assert_eq!(
         told(&format!("{first}---\n{ours}"), &format!("{first}---\n{theirs}")),
-        "v1 ConfigMap b: the same values, written otherwise from line 11 of ours on"
+        "v1 ConfigMap b: the same values, formatted differently from line 11 of ours on"
     );
     assert_eq!(
         told(&ours, &format!("{ours}\n")),
-        "v1 ConfigMap b: the same values, written otherwise from line 8 of ours on"
+        "v1 ConfigMap b: the same values, formatted differently from line 8 of ours on"
     );
 }
 
 #[test]
 fn a_key_in_quotes_is_the_same_key() {
     let (ours, theirs) = (map("a", "data:\n  \"y\": 1\n"), map("a", "data:\n  'y': 1\n"));
-    assert_eq!(told(&ours, &theirs), "v1 ConfigMap a: the same values, written otherwise from line 6 of ours on");
+    assert_eq!(told(&ours, &theirs), "v1 ConfigMap a: the same values, formatted differently from line 6 of ours on");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_render_that_is_no_yaml_is_told_for_both() {
     let text = told("a: [", "b: {");
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].starts_with("our render is no YAML: ") && lines[1].starts_with("their render is no YAML: "),
+        lines[0].starts_with("our render is not YAML: ") && lines[1].starts_with("their render is not YAML: "),
         "{text}"
     );
 }

@@ -1,4 +1,4 @@
-//! The files a program may read, written into a private folder that is removed with the value.
+//! The files that a program may read, in a private directory that is removed with the value.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, OpenOptions, Permissions};
@@ -9,37 +9,38 @@ use std::path::{Path, PathBuf};
 use setpoint_yaml::visible_text;
 use tempfile::TempDir;
 
-/// How the folders are called.
+/// The prefix of the directories' names.
 const PREFIX: &str = "setpoint-render-";
 
-/// Why the files of a version could not be written down.
+/// The reason why the files of a version could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum NotWritten {
-    #[error("`{path}` is no path that stays in a tree; name files from the root, with `/`, and without `.` and `..`")]
+    #[error("`{path}` is not a path within a tree; name files from the root, with `/`, and without `.` and `..`")]
     LeadsOut { path: String },
-    #[error("`{path}` stands there twice, or is a file and a folder; leave one of them out")]
+    #[error("`{path}` exists twice, or as a file and as a directory; remove one of them")]
     Twice { path: String },
-    #[error("`{path}` cannot be written for the external renderer; is there space, and may we write there?")]
+    #[error("`{path}` cannot be written for the external renderer; check its free space and its permissions")]
     Unwritable { path: String, source: io::Error },
 }
 
-/// Files on disk, readable by this user alone, until the value is dropped. An agent that is killed
-/// leaves them: `within` should be a folder that is emptied when it starts.
+/// Files on disk, readable by this user only, until the value is dropped. A killed agent leaves
+/// them behind, so `within` should be a directory that the agent empties when it starts.
 #[derive(Debug)]
 pub struct Tree {
     folder: TempDir,
 }
 
-/// A tree to which files are being added.
+/// A tree that still accepts files.
 #[derive(Debug)]
 pub struct Unfinished {
     tree: Tree,
-    /// Made last, so that no file is written through one: where each is, and what it leads to.
+    /// The links by path, with their targets. They are created last, so that no file is written
+    /// through one.
     links: BTreeMap<String, String>,
 }
 
 impl Tree {
-    /// A fresh folder in `within`.
+    /// Creates a new directory in `within`.
     pub fn begin(within: &Path) -> Result<Unfinished, NotWritten> {
         let private = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(within);
@@ -48,7 +49,7 @@ impl Tree {
         Ok(Unfinished { tree: Self { folder }, links: BTreeMap::new() })
     }
 
-    /// Where the files are.
+    /// Returns the directory of the files.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -60,8 +61,8 @@ impl Unfinished {
         put(&place, bytes, executable).map_err(|source| not_written(path, source))
     }
 
-    /// A link to something else in the tree, whose path is given without a link in it; empty for
-    /// the tree itself.
+    /// Adds a link to something else in the tree. The target's path contains no link; it is empty
+    /// for the tree itself.
     pub fn link(&mut self, path: &str, to: &str) -> Result<(), NotWritten> {
         self.place(path)?;
         if !to.is_empty() {
@@ -87,7 +88,7 @@ impl Unfinished {
         Ok(self.tree)
     }
 
-    /// Where a file belongs. No link leads elsewhere: they are made last.
+    /// Returns the place of a file. No link redirects it, because links are created last.
     fn place(&self, path: &str) -> Result<PathBuf, NotWritten> {
         let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
         match path.split('/').all(plain) {

@@ -1,5 +1,5 @@
-//! Landlock: which files this process and what it becomes can still open, and that it reaches
-//! nobody.
+//! Landlock: restricts the files that this process and the program it becomes can open, and blocks
+//! the network.
 
 use std::fs::File;
 use std::io;
@@ -9,16 +9,16 @@ use landlock::{
     RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
-/// The first that knows about TCP. Without all of it nothing is run.
+/// The first ABI with rules about TCP. If any of it is missing, nothing is run.
 const NEEDED: ABI = ABI::V4;
 
-/// Devices, signals and sockets without a name came later. They are asked for where they are known;
-/// `calls` refuses them anyway.
+/// A later ABI with rules about devices, signals and abstract sockets. They are used where the
+/// kernel has them; `calls` refuses these operations anyway.
 const BETTER: ABI = ABI::V6;
 
-/// From here on only the tree can be read, and nothing written, executed, bound or connected to. A
-/// file in memory belongs to no folder and is not subject to Landlock: this is how the program
-/// itself is started, and why `calls` refuses to make another.
+/// Restricts the process: from here on only the tree can be read, and nothing written, executed,
+/// bound or connected to. A file in memory belongs to no directory and is not subject to Landlock.
+/// This is how the program itself is started, and why `calls` refuses to create another such file.
 pub(crate) fn raise(tree: &File) -> io::Result<()> {
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -33,7 +33,7 @@ pub(crate) fn raise(tree: &File) -> io::Result<()> {
         .and_then(landlock::RulesetCreated::restrict_self)
         .map_err(|error| io::Error::new(io::ErrorKind::Unsupported, missing(&error.to_string())))?;
     if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, missing("nothing of it is enforced")));
+        return Err(io::Error::new(io::ErrorKind::Unsupported, missing("none of it is enforced")));
     }
     Ok(())
 }

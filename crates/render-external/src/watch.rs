@@ -1,5 +1,4 @@
-//! Watches the program until it has ended: takes what it writes, and ends it when it goes over a
-//! limit.
+//! Watches the program until it has ended: reads its outputs, and ends it when it exceeds a limit.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,10 +13,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::limits::Limits;
 use crate::problem::{NotRun, Stream};
 
-/// How often threads are counted, and whether it is to stop.
+/// The interval for counting threads and checking for a stop.
 const LOOKS: Duration = Duration::from_millis(25);
 
-/// Tells whoever watches that it is over, from any thread and once for all that share it.
+/// A signal that stops renders, from any thread and once for all that share it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -38,7 +37,7 @@ pub(crate) struct Ended {
     pub(crate) errors: Vec<u8>,
 }
 
-/// Waits for the end of a child whose two outputs are pipes.
+/// Waits for the end of a child with two piped outputs.
 pub(crate) fn watch(child: Child, limits: &Limits, stop: &Stop) -> Result<Ended, NotRun> {
     let broken = |source| NotRun::Broken { doing: "watch", source };
     let deadline = now() + limits.time;
@@ -57,7 +56,7 @@ pub(crate) fn watch(child: Child, limits: &Limits, stop: &Stop) -> Result<Ended,
         if left.is_zero() {
             return Err(NotRun::TooLong { limit: limits.time });
         }
-        // Not with every byte that is written: the time is ours.
+        // Not after every byte, because counting costs time.
         if now >= next_look {
             next_look = now + LOOKS;
             if threads(id) > limits.threads {
@@ -75,14 +74,14 @@ pub(crate) fn watch(child: Child, limits: &Limits, stop: &Stop) -> Result<Ended,
             break;
         }
     }
-    // Nobody else has the other ends of the pipes, so that they end too.
+    // No other process has the write ends of the pipes, so both reads end.
     output.rest()?;
     errors.rest()?;
     let status = running.child.wait().map_err(broken)?;
     Ok(Ended { status, output: output.bytes, errors: errors.bytes })
 }
 
-/// Whether the program ended, and which of its pipes have something or are closed.
+/// Reports whether the program ended, and which of its pipes are readable or closed.
 fn wait(
     end: &OwnedFd,
     output: &Capture<ChildStdout>,
@@ -101,14 +100,14 @@ fn wait(
     Ok(sources.map(|source| source.is_some() && found.next().unwrap_or(false)))
 }
 
-/// How many threads a process has; none if it has just ended.
+/// Returns the number of a process's threads; 0 if it has just ended.
 fn threads(id: Pid) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", id.as_raw_nonzero())).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Threads:"));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// What was taken from one of the program's outputs so far.
+/// The bytes read so far from one of the program's outputs.
 struct Capture<R> {
     stream: Stream,
     source: Option<R>,
@@ -125,7 +124,7 @@ impl<R: Read + AsFd> Capture<R> {
         self.source.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes what is there. Only waits if nothing is.
+    /// Reads the available bytes. Blocks only if there are none.
     fn take(&mut self) -> Result<(), NotRun> {
         let Some(source) = &mut self.source else { return Ok(()) };
         let mut chunk = [0; 64 << 10];
@@ -141,7 +140,7 @@ impl<R: Read + AsFd> Capture<R> {
         Ok(())
     }
 
-    /// Takes everything until the end.
+    /// Reads until the end.
     fn rest(&mut self) -> Result<(), NotRun> {
         while self.source.is_some() {
             self.take()?;
@@ -150,26 +149,26 @@ impl<R: Read + AsFd> Capture<R> {
     }
 }
 
-/// A child that does not outlive the one who watches it, however that ends.
+/// A child that is killed when the watching ends, for whatever reason.
 struct Running {
     child: Child,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that was waited for has a status, and its number may be another's by now.
+        // A child that was waited for has a status, and its process id may be reused by now.
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        // The group is there once it has begun a session; before, there is only the child.
+        // The group exists once the child has begun a session; before that, there is only the
+        // child.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The time by which a render's own is measured. Nothing is decided by it but whether to go on
-/// waiting.
+/// Returns the time, for the limit of a render. It decides only how long to wait.
 #[expect(clippy::disallowed_methods, reason = "the door of this crate to the clock")]
 fn now() -> Instant {
     Instant::now()

@@ -1,4 +1,4 @@
-//! A real kustomize in the sandbox. It is built by `cargo xtask envtest`.
+//! Tests a real kustomize in the sandbox. `cargo xtask envtest` builds it.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const OVERLAY: &[(&str, &str)] = &[
     ),
 ];
 
-/// What kustomize renders where nothing holds it.
+/// Returns the output of kustomize without a sandbox.
 fn outside(tree: &Tree, folder: &str) -> Vec<u8> {
     let mut program = setpoint_testbed::program(&kustomize().to_string_lossy());
     let output = program.args(["build", folder]).current_dir(tree.path()).output().unwrap();

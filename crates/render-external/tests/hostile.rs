@@ -1,5 +1,5 @@
-//! A hostile program in the sandbox: what it tries is denied, or it is ended. This is case 80 of
-//! the project's list of bad input.
+//! Tests a hostile program in the sandbox: its attempts are denied, or it is ended. This is case 80
+//! of the project's list of bad input.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -11,8 +11,8 @@ use setpoint_render_external::{Job, Limits, NotRun, Pinned, Stop, Stream, Tree, 
 
 use crate::trial::{agent, digest, folder, job, pinned, rendered, tree};
 
-/// The program of hostile.c, linked statically, since nothing but the tree can be opened where it
-/// runs.
+/// Returns the program of hostile.c. It is linked statically, since it can open nothing but the
+/// tree.
 fn hostile() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -22,33 +22,33 @@ fn hostile() -> &'static Path {
         cc.args(["-static", "-O1", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&built).arg(&source);
         let output = cc.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        // One is left, however often it is built, and one that is running stays as it is.
+        // One binary remains, however often it is built, and a running one is not changed.
         let kept = folder().join("hostile");
         fs::rename(&built, &kept).unwrap();
         kept
     })
 }
 
-/// A tree that tells the program what to try, and that we are the process to harm.
+/// Builds a tree that names the acts and this process as their victim.
 fn tree_of(acts: &str) -> Tree {
     tree(&[("act", &format!("{} {acts}", std::process::id()))])
 }
 
-/// What the program answers to these acts.
+/// Returns the program's report of these acts.
 fn answers(acts: &str) -> String {
     let output = rendered(hostile(), &tree_of(acts), ".", &Limits::default()).unwrap();
     String::from_utf8(output.rendered).unwrap()
 }
 
-/// How a run of this act ends that does not end by itself.
+/// Returns the error of an act that does not end by itself.
 fn ended(act: &str, limits: &Limits) -> NotRun {
     rendered(hostile(), &tree_of(act), ".", limits).unwrap_err()
 }
 
-/// Every line tells of something denied, and there are so many.
+/// Checks that every line reports a denial, and that there are `count` lines.
 fn assert_all_denied(answers: &str, count: usize) {
     assert_eq!(answers.lines().count(), count, "{answers}");
-    // Not because it was not there to begin with.
+    // The denial must not mean that the target was missing.
     let denied =
         |line: &str| ["EPERM", "EACCES", "ENOMEM"].iter().any(|word| line.ends_with(&format!(": denied ({word})")));
     assert!(answers.lines().all(denied), "{answers}");
@@ -67,7 +67,7 @@ fn case_80_only_the_tree_can_be_read() {
 #[test]
 fn case_80_nothing_can_be_written() {
     let outside = folder().join("written");
-    // What an earlier run may have left that failed.
+    // Removes the file that an earlier failed run may have left.
     let _ = fs::remove_file(&outside);
     assert_all_denied(&answers("write"), 10);
     assert!(!outside.exists());
@@ -88,7 +88,7 @@ fn case_80_no_process_can_be_made_or_touched() {
 fn other_numbers_of_the_same_calls_lead_nowhere() {
     assert_all_denied(&answers("numbers"), 1);
     let end = ended("older-machine", &Limits::default());
-    // A kernel without 32-bit calls ends it by itself.
+    // A kernel without 32-bit calls ends the program by itself.
     assert!(matches!(end, NotRun::Forbidden | NotRun::Killed { signal: libc::SIGSEGV, .. }), "{end:?}");
 }
 
@@ -111,7 +111,7 @@ fn root_has_no_more_rights_than_anybody() {
 
 #[test]
 fn nothing_is_inherited_but_an_empty_input_and_two_outputs() {
-    // One that every child would get.
+    // A descriptor that every child would inherit.
     let left_open = fs::File::open("/dev/null").unwrap();
     rustix::io::fcntl_setfd(&left_open, rustix::io::FdFlags::empty()).unwrap();
     let expected = "descriptors: 0\nvariables: 0\nstandard input: 0\nfiles: 253\n";

@@ -1,5 +1,5 @@
-//! What the tests share: a program pinned by the digest it has, trees in temporary folders, and the
-//! stand-in for the agent's binary.
+//! Shared by the tests: a program pinned by its current digest, trees in temporary directories, and
+//! the replacement for the agent's binary.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use setpoint_render_external::{Job, Limits, NotRun, Output, Pinned, Stop, Tree, run};
 use sha2::{Digest as _, Sha256};
 
-/// Where the tests may write.
+/// Returns the directory that the tests may write to.
 pub(crate) fn folder() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
@@ -31,12 +31,12 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
     tree.finish().unwrap()
 }
 
-/// Runs a program on a folder of a tree as an agent does.
+/// Runs a program on a directory of a tree as an agent does.
 pub(crate) fn rendered(program: &Path, tree: &Tree, folder: &str, limits: &Limits) -> Result<Output, NotRun> {
     run(&pinned(program), &job(tree, folder, limits), &agent())
 }
 
-/// A folder of a tree, as it is rendered unless more is said. Nobody stops it.
+/// Returns the default job for a directory of a tree. Nothing stops it.
 pub(crate) fn job<'a>(tree: &'a Tree, folder: &'a str, limits: &'a Limits) -> Job<'a> {
     static NEVER: LazyLock<Stop> = LazyLock::new(Stop::default);
     Job { tree: tree.path(), folder, is_restricted: true, limits, stop: &NEVER }

@@ -1,4 +1,4 @@
-//! The [`Store`] trait: what the engine may ask of a place where versions live.
+//! The [`Store`] trait: the operations that the engine needs of a store of versions.
 
 use std::fmt;
 use std::future::Future;
@@ -14,10 +14,10 @@ use crate::error::StoreError;
 use crate::path::shown;
 use crate::tree::Tree;
 
-/// An answer on its way.
+/// The pending result of a store operation.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Who wrote or committed a version, as the version itself says: anyone can write any name.
+/// The author or committer of a version, as the version names them. Anyone can write any name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     pub name: String,
@@ -32,15 +32,15 @@ pub struct Trailer {
     pub value: String,
 }
 
-/// A version's signature as it stands, for a gate to judge. Nothing was verified.
+/// A version's signature, unverified, for a gate to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     pub bytes: Arc<[u8]>,
-    /// Exactly the bytes that were signed, never a re-encoding of what was understood of them.
+    /// Exactly the signed bytes, never a re-encoding of their parsed form.
     pub payload: Arc<[u8]>,
 }
 
-/// What a version says about itself.
+/// The metadata that a version contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionInfo {
     pub author: Person,
@@ -50,59 +50,59 @@ pub struct VersionInfo {
     pub signature: Option<Signature>,
 }
 
-/// Where versions live.
+/// A place that holds versions.
 ///
-/// The engine relies on this:
+/// The engine relies on these guarantees:
 ///
-/// 1. **A version never changes.** What [`open`](Self::open) shows under one id is the same on
+/// 1. **A version never changes.** [`open`](Self::open) returns the same content for one id on
 ///    every call, on every machine.
 /// 2. **Errors are `Unknown`.** [`poll`](Self::poll) never reports an older or an empty store
-///    because something failed.
-/// 3. **What was polled can be opened**, as long as the store is not rewritten and our copy of it
-///    is not lost.
-/// 4. **[`ancestry`](Self::ancestry) guesses nothing**: what cannot be told is
+///    because of a failure.
+/// 3. **A polled version can be opened**, as long as the store is not rewritten and the local copy
+///    of it is not lost.
+/// 4. **[`ancestry`](Self::ancestry) never guesses**: an undecidable relation is
 ///    [`Ancestry::Unknown`].
 /// 5. **Nothing of a store is executed**: no hook, no filter, no program it names.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Looks for the newest version, and brings it here if it is new.
+    /// Finds the newest version, and fetches it if it is new.
     fn poll(&self, now: Timestamp) -> Answer<'_, Observed<VersionId>>;
 
-    /// One version, inspected as a whole before anything of it can be read.
+    /// Opens one version. The whole version is inspected before any of it can be read.
     fn open<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<Arc<dyn Tree>, StoreError>>;
 
-    /// How an offered version relates to the one that was accepted before.
+    /// Determines the relation of an offered version to the one that was accepted before.
     fn ancestry<'a>(
         &'a self,
         accepted: &'a VersionId,
         offered: &'a VersionId,
     ) -> Answer<'a, Result<Ancestry, StoreError>>;
 
-    /// The version that a person names: by its full id, or by a beginning that only one of the
-    /// store's versions has.
+    /// Finds a version by its full id, or by a prefix that only one of the store's versions has.
     fn find<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>>;
 
-    /// The same among everything that the store offers, also what is not on the branch or tag it
-    /// follows, and brings it here: for a plan of what may be merged later. Such a version must not
-    /// be accepted.
+    /// Finds a version among everything that the store offers, including versions outside its
+    /// branch or tag, and fetches it. This serves the plan of a change that may be merged later.
+    /// Such a version must not be accepted.
     fn find_offered<'a>(&'a self, name: &'a str) -> Answer<'a, Result<VersionId, StoreError>> {
         self.find(name)
     }
 
-    /// Who made a version, when and why.
+    /// Returns the author, the time and the message of a version.
     fn describe<'a>(&'a self, version: &'a VersionId) -> Answer<'a, Result<VersionInfo, StoreError>>;
 
-    /// What people should know since this was last asked, although the store works on: a line each.
+    /// Takes the notices for people since the last call, a line each. The store works in spite of
+    /// them.
     fn take_notices(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// The one version that a name stands for.
+/// Returns the one version that a name refers to.
 pub fn only_one(name: &str, mut found: Vec<VersionId>) -> Result<VersionId, StoreError> {
     match (found.pop(), found.len()) {
         (Some(version), 0) => Ok(version),
         (Some(_), _) => {
-            Err(StoreError::refused(format!("several versions begin with `{}`", shown(name)), "give more of the id"))
+            Err(StoreError::refused(format!("several versions begin with `{}`", shown(name)), "add more of the id"))
         }
         (None, _) => Err(StoreError::vanished(
             format!("version `{}`", shown(name)),

@@ -1,36 +1,35 @@
-//! What can go wrong with a store, in classes a caller can act on. None of them means "empty".
+//! The errors of a store, by the reaction they require. None of them means "empty".
 
 use setpoint_core::observed::UnknownReason;
 
-/// Why a store could not answer.
+/// The reason why a store operation failed.
 ///
-/// The texts are made by the store and never contain credentials.
+/// The store writes the texts, which never contain credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Nobody answered, or not in time. The same question may be answered later.
-    #[error("the store did not answer: {detail}")]
+    /// The store did not respond, or not in time. A retry may succeed.
+    #[error("the store did not respond: {detail}")]
     Unreachable { detail: String },
-    /// The store does not let us in. Asking again does not help until somebody changes the
-    /// credentials or the rights.
+    /// The store refuses access. A retry is useless until someone changes the credentials or the
+    /// permissions.
     #[error("the store denied access: {detail}")]
     Denied { detail: String },
-    /// Something that was declared is not there: a branch, a folder, a version. Never read as an
-    /// empty one.
+    /// A declared object is missing: a branch, a directory, a version. It never counts as empty.
     #[error("{what} is not in the store: {fix}")]
     Vanished {
         what: String,
-        /// What to do next.
+        /// The next step for the reader.
         fix: String,
     },
-    /// The content is hostile or not supported, and will be so the next time.
+    /// The content is hostile or not supported, and will be refused again.
     #[error("{what}; {fix}")]
     Refused {
-        /// What is wrong and where, with foreign text escaped.
+        /// The mistake and its place, with foreign text escaped.
         what: String,
-        /// What to do next.
+        /// The next step for the reader.
         fix: String,
     },
-    /// What we keep of the store, or what it sent, does not hold together.
+    /// The local copy of the store, or the data it sent, is inconsistent.
     #[error("the store's data is damaged: {detail}")]
     Damaged { detail: String },
 }

@@ -1,8 +1,8 @@
-//! What no version may contain, checked over the whole version before anything of it is read.
+//! Checks a whole version, before anything of it is read, for content that no version may have.
 //!
-//! A version is refused as a whole: names that mean something else on another system, two names
-//! that are one there, links that lead out, submodules, and more than the limits. A folder that was
-//! inspected once is known by its id, so a new version costs what it changed.
+//! A version is refused as a whole for: names that mean something else on another system, two names
+//! that are the same there, links that lead out of the tree, submodules, and more than the limits.
+//! An inspected directory is known by its id, so a new version costs only its changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use crate::objects::{Objects, follow};
 use crate::path::{MAX_BYTES, MAX_DEPTH, StorePath, component_problem, shown};
 use crate::tree::{Entry, EntryKind, ObjectId};
 
-/// How much one version may hold.
+/// The limits of one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub files: u64,
     pub links: usize,
-    /// The largest file that is read. Larger ones may be in the store, but nothing is made of them.
+    /// The largest file that is read. The store may contain larger ones, but they are not used.
     pub file_bytes: u64,
 }
 
@@ -29,22 +29,22 @@ impl Default for Limits {
     }
 }
 
-/// Folders remembered as inspected. Forgetting all of them costs one full inspection.
+/// The most directories remembered as inspected. Forgetting all of them costs one full inspection.
 const REMEMBERED: usize = 100_000;
 
-/// What the versions above a folder need to know of it.
+/// The summary of a directory that the versions above it need.
 #[derive(Debug)]
 struct Summary {
     files: u64,
-    /// Components of the deepest path below.
+    /// The number of components of the deepest path below.
     height: usize,
-    /// Bytes of the longest path below.
+    /// The number of bytes of the longest path below.
     longest: usize,
-    /// Where the links below are.
+    /// The paths of the links below.
     links: Vec<String>,
 }
 
-/// Inspects versions of one store and remembers the folders that passed.
+/// Inspects versions of one store and remembers the directories that passed.
 #[derive(Debug)]
 pub struct Inspector {
     limits: Limits,
@@ -60,7 +60,7 @@ impl Inspector {
         self.limits
     }
 
-    /// Refuses a version that holds what none may.
+    /// Refuses a version with forbidden content.
     pub fn inspect(&self, objects: &dyn Objects, root: &ObjectId) -> Result<(), StoreError> {
         let summary = self.folder(objects, root, &mut Vec::new())?;
         if summary.files > self.limits.files {
@@ -117,8 +117,8 @@ impl Inspector {
             }
             summary.height = summary.height.max(1);
             summary.longest = summary.longest.max(entry.name.len());
-            // Asked here and not once at the end: folders that hold each other's links many times
-            // would fill the memory.
+            // Checked here and not once at the end: directories that contain each other's links
+            // many times would fill the memory.
             if summary.links.len() > self.limits.links {
                 return Err(StoreError::refused(
                     format!("the version holds more than {} symbolic links", self.limits.links),
@@ -136,7 +136,8 @@ impl Inspector {
     }
 
     fn remembered(&self) -> MutexGuard<'_, BTreeMap<ObjectId, Arc<Summary>>> {
-        // Each insert is of a whole summary, so what a panicking thread left is still right.
+        // Each insert adds a whole summary, so the map is valid even after a panic of another
+        // thread.
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -156,19 +157,19 @@ fn check_names(entries: &[Entry], above: &[Arc<str>]) -> Result<(), StoreError> 
     let mut folded: BTreeMap<String, &str> = BTreeMap::new();
     for entry in entries {
         let name = entry.name.as_ref();
-        let problem = component_problem(name).or_else(|| name.contains('/').then_some("a name has a `/` in it"));
+        let problem = component_problem(name).or_else(|| name.contains('/').then_some("a name contains `/`"));
         if let Some(problem) = problem {
             return Err(StoreError::refused(format!("`{}`: {problem}", place(above, name)), "rename it"));
         }
         if is_git_folder(name) {
             return Err(StoreError::refused(
-                format!("`{}` is, on some systems, a name of git's own folder", place(above, name)),
+                format!("`{}` means git's own directory on some systems", place(above, name)),
                 "remove it; no honest tool commits it",
             ));
         }
         if let Some(other) = folded.insert(fold(name), name) {
             return Err(StoreError::refused(
-                format!("`{}` and `{}` are one name on some systems", place(above, other), shown(name)),
+                format!("`{}` and `{}` are the same name on some systems", place(above, other), shown(name)),
                 "rename one of them",
             ));
         }
@@ -176,7 +177,7 @@ fn check_names(entries: &[Entry], above: &[Arc<str>]) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// A name as a file system sees it that ignores case and composition.
+/// Returns a name as a file system reads it that ignores case and Unicode composition.
 fn fold(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
@@ -185,8 +186,8 @@ fn fold(name: &str) -> String {
     cased.nfc().collect()
 }
 
-/// Whether a file system might take this name for `.git`: case, the characters HFS+ ignores, and
-/// the short names, streams, trailing dots and spaces of NTFS.
+/// Reports whether a file system might read this name as `.git`: case, the characters that HFS+
+/// ignores, and the short names, streams, trailing dots and spaces of NTFS.
 fn is_git_folder(name: &str) -> bool {
     let ignored = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let seen: String = name.chars().filter(|c| !ignored(c)).flat_map(char::to_lowercase).collect();
@@ -207,7 +208,7 @@ fn submodule(above: &[Arc<str>], name: &str) -> StoreError {
 }
 
 fn too_deep() -> StoreError {
-    StoreError::refused(format!("a path has more than {MAX_DEPTH} components"), "nest folders less deeply")
+    StoreError::refused(format!("a path has more than {MAX_DEPTH} components"), "nest directories less deeply")
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! The [`Store`] trait: where versions live, and how one of them is read without a checkout.
+//! The [`Store`] trait: a source of versions, each of which is read without a checkout.
 //!
-//! Reading order: [`contract`] (what the engine may ask of a store), [`error`] (what can go wrong,
-//! by what to do about it), [`path`] and [`tree`] (one version, read by path), [`reads`] (what a
-//! render read, listed and missed: the rule by which an app is skipped), [`objects`] (folders and
-//! files by id, and the one way they become a tree), [`inspect`] (what no version may contain),
+//! Reading order: [`contract`] (the operations of a store), [`error`] (its errors, by the reaction
+//! they require), [`path`] and [`tree`] (one version, read by path), [`reads`] (the files that a
+//! render read, listed and missed: an app is skipped by them), [`objects`] (directories and files
+//! by id, and their conversion to a tree), [`inspect`] (content that no version may have),
 //! [`memory`] (the store of the simulator and of tests).
 //!
-//! No crate that speaks to a real store is linked here: the simulator depends on this one.
+//! This crate links no client of a real store: the simulator depends on it.
 
 pub mod contract;
 pub mod error;

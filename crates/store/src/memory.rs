@@ -1,5 +1,5 @@
-//! A store in memory, for the simulator and for tests: a history of trees whose head can move, lag,
-//! be rewritten or fail.
+//! A store in memory, for the simulator and for tests: a history of trees with a head that can
+//! move, lag, be rewritten or fail.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -18,7 +18,7 @@ use crate::objects::{ObjectTree, Objects};
 use crate::path::StorePath;
 use crate::tree::{Blob, Entry, EntryId, EntryKind, Listing, ObjectId, Tree};
 
-/// What stands at one path of a tree that is being built.
+/// The content at one path of a tree that is being built.
 #[derive(Clone, Debug)]
 enum Leaf {
     File { bytes: Arc<[u8]>, executable: bool },
@@ -39,7 +39,7 @@ impl Default for MemoryTree {
 }
 
 impl MemoryTree {
-    /// A tree of text files. Later entries replace earlier ones of the same path.
+    /// Builds a tree of text files. Later entries replace earlier ones of the same path.
     ///
     /// # Panics
     /// If a path is not valid: trees in memory are written by hand.
@@ -49,8 +49,7 @@ impl MemoryTree {
         Self::from_leaves(files.into_iter().map(|(at, text)| (path(at), leaf(text))).collect())
     }
 
-    /// This tree with one more file, or another one at that path. What stood at or below the path
-    /// is gone.
+    /// Returns this tree with a file added or replaced. Removes all content at or below the path.
     #[must_use]
     pub fn with_file(&self, path: &StorePath, bytes: &[u8]) -> Self {
         self.with(path, Leaf::File { bytes: Arc::from(bytes), executable: false })
@@ -66,7 +65,7 @@ impl MemoryTree {
         self.with(path, Leaf::Link { target: Arc::from(target) })
     }
 
-    /// This tree without what stands at or below a path.
+    /// Returns this tree without the content at or below a path.
     #[must_use]
     pub fn without(&self, path: &StorePath) -> Self {
         let mut leaves = self.leaves.clone();
@@ -84,7 +83,7 @@ impl MemoryTree {
 
     fn with(&self, path: &StorePath, leaf: Leaf) -> Self {
         let mut leaves = self.leaves.clone();
-        // A path is a file or a folder, not both.
+        // A path is a file or a directory, not both.
         leaves.retain(|at, _| !is_at_or_below(at, path) && !is_at_or_below(path, at));
         leaves.insert(path.clone(), leaf);
         Self::from_leaves(leaves)
@@ -121,7 +120,7 @@ impl Tree for MemoryTree {
     }
 }
 
-/// Folders and files in memory, named by the digest of their content.
+/// Directories and files in memory, identified by the digest of their content.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryObjects {
     folders: BTreeMap<ObjectId, Arc<[Entry]>>,
@@ -129,8 +128,8 @@ pub struct MemoryObjects {
 }
 
 impl MemoryObjects {
-    /// Adds a folder of entries as they are, also such as no honest store would have. For tests of
-    /// what is refused.
+    /// Adds a directory with these entries unchanged, including entries that no honest store would
+    /// have. For tests of refusals.
     pub fn put_folder(&mut self, mut entries: Vec<Entry>) -> ObjectId {
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         let mut text = String::from("folder\n");
@@ -150,7 +149,7 @@ impl MemoryObjects {
         id
     }
 
-    /// Adds the folder that holds these sorted leaves, whose paths agree in the first `depth`
+    /// Adds the directory that holds these sorted leaves, whose paths agree in the first `depth`
     /// components.
     fn add_folder(&mut self, leaves: &[(Vec<&str>, &Leaf)], depth: usize) -> ObjectId {
         let mut entries = Vec::new();
@@ -170,7 +169,7 @@ impl MemoryObjects {
 
 impl Objects for MemoryObjects {
     fn folder(&self, id: &ObjectId) -> Result<Arc<[Entry]>, StoreError> {
-        self.folders.get(id).cloned().ok_or_else(|| StoreError::damaged(format!("folder {id} is missing")))
+        self.folders.get(id).cloned().ok_or_else(|| StoreError::damaged(format!("directory {id} is missing")))
     }
 
     fn blob(&self, id: &ObjectId) -> Result<Arc<[u8]>, StoreError> {
@@ -219,20 +218,19 @@ impl MemoryStore {
         self.history().add(parent, tree, message, at)
     }
 
-    /// Lets the branch stand at a version it had before, as a mirror that lags does; `None` deletes
-    /// the branch.
+    /// Sets the branch to an earlier version, as a lagging mirror does. `None` deletes the branch.
     pub fn set_head(&self, head: Option<VersionId>) {
         self.history().head = head;
     }
 
-    /// From now on every question fails like this; `None` ends it.
+    /// Makes every later call fail with this error; `None` ends it.
     pub fn fail_with(&self, failure: Option<StoreError>) {
         self.history().failure = failure;
     }
 
     fn history(&self) -> MutexGuard<'_, History> {
-        // Every change of the history is one assignment or insert: it is whole also after a panic
-        // elsewhere.
+        // Every change of the history is one assignment or insert, so it is valid even after a
+        // panic elsewhere.
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

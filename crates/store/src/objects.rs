@@ -1,5 +1,5 @@
-//! Folders and files by id, and the one way they become a [`Tree`]: every store that has such
-//! objects reads alike.
+//! Directories and files by id, and their conversion to a [`Tree`], which is the same for all
+//! stores that have such objects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use crate::error::StoreError;
 use crate::path::{StorePath, shown};
 use crate::tree::{Blob, Entry, EntryId, EntryKind, Listing, ObjectId, Tree};
 
-/// The most symbolic links one path may lead through.
+/// The most symbolic links on one path.
 pub const MAX_HOPS: usize = 8;
 
-/// Immutable folders and files, found by id.
+/// Immutable directories and files, found by id.
 pub trait Objects: Send + Sync + fmt::Debug {
-    /// A folder's entries, sorted by name. An id that is not there is [`StoreError::Damaged`]:
-    /// somebody pointed at it.
+    /// Returns a directory's entries, sorted by name. A missing id is [`StoreError::Damaged`],
+    /// because another object refers to it.
     fn folder(&self, id: &ObjectId) -> Result<Arc<[Entry]>, StoreError>;
 
-    /// A file's or link's bytes.
+    /// Returns the bytes of a file or link.
     fn blob(&self, id: &ObjectId) -> Result<Arc<[u8]>, StoreError>;
 }
 
@@ -76,16 +76,17 @@ impl<O: Objects> Tree for ObjectTree<O> {
     }
 }
 
-/// Walks a path from the root, through links, and gives the way: the root without a name, then what
-/// is below it by name. Empty if a component is not there, or is a file where a folder is needed.
+/// Walks a path from the root, through links, and returns the steps: the root without a name, then
+/// each entry below it by name. Returns nothing if a component is missing, or is a file instead of
+/// a directory.
 pub(crate) fn follow(
     objects: &(impl Objects + ?Sized),
     root: &ObjectId,
     path: &StorePath,
 ) -> Result<Vec<(String, EntryId)>, StoreError> {
     let root = EntryId { kind: EntryKind::Directory, id: root.clone() };
-    // What is left to walk, the next component last; and the folders we came through, for `..` in
-    // link targets.
+    // The components that remain, the next one last; and the directories already entered, for `..`
+    // in link targets.
     let mut ahead: Vec<String> = path.components().rev().map(str::to_owned).collect();
     let mut behind = vec![(String::new(), root)];
     let mut hops = 0;
@@ -120,7 +121,7 @@ pub(crate) fn follow(
     Ok(behind)
 }
 
-/// The components of a link's text: names and `..`.
+/// Returns the components of a link's text: names and `..`.
 fn link_target(path: &StorePath, bytes: &[u8]) -> Result<Vec<String>, StoreError> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| !text.is_empty() && text.len() <= crate::path::MAX_BYTES);
     let Some(text) = text else {
@@ -148,6 +149,6 @@ fn too_many_hops(path: &StorePath) -> StoreError {
 fn bad_link(path: &StorePath, problem: &str) -> StoreError {
     StoreError::refused(
         format!("the symbolic link at or above `{}` {problem}", shown(path.as_str())),
-        "link only to what is in the same tree, or commit the file itself",
+        "link only within the same tree, or commit the file itself",
     )
 }

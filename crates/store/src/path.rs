@@ -1,4 +1,4 @@
-//! Paths within a store: relative, checked when made, so that nothing later has to.
+//! Paths within a store: relative, and validated when created, so that later code need not.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,13 +15,13 @@ pub const MAX_DEPTH: usize = 32;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StorePath(Arc<str>);
 
-/// A path that cannot be used, and why.
+/// The error for an invalid path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a path within a store: {problem}")]
 pub struct BadPath {
-    /// What was given, escaped and cut to a length a person can read.
+    /// The text, escaped and cut to a readable length.
     pub text: String,
-    /// What is wrong with it and what would be right.
+    /// The violated rule and the valid form.
     pub problem: &'static str,
 }
 
@@ -31,19 +31,19 @@ impl BadPath {
     }
 }
 
-/// Foreign text as it may be shown: printable ASCII, everything else escaped, at most 80
-/// characters.
+/// Escapes foreign text for messages: printable ASCII stays, everything else is escaped. At most 80
+/// characters are used.
 pub fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_default).collect()
 }
 
 impl StorePath {
-    /// The tree's own folder.
+    /// Returns the path of the tree's root directory.
     pub fn root() -> Self {
         Self(Arc::from(""))
     }
 
-    /// Checks a path. A trailing `/`, as people write folders, is dropped.
+    /// Validates a path. Drops a trailing `/`, as people write directories.
     pub fn new(text: &str) -> Result<Self, BadPath> {
         if text.starts_with('/') {
             return Err(BadPath::new(text, "write it relative to the store's root, without a leading `/`"));
@@ -64,17 +64,17 @@ impl StorePath {
         }
     }
 
-    /// The path of something directly in this folder.
+    /// Returns the path of an entry of this directory.
     pub fn join(&self, name: &str) -> Result<Self, BadPath> {
         match component_problem(name) {
             Some(problem) => Err(BadPath::new(name, problem)),
-            None if name.contains('/') => Err(BadPath::new(name, "a name within a folder has no `/`")),
+            None if name.contains('/') => Err(BadPath::new(name, "a name within a directory has no `/`")),
             None if self.is_root() => Self::new(name),
             None => Self::new(&format!("{}/{name}", self.0)),
         }
     }
 
-    /// The folder it is in; `None` for the root.
+    /// Returns the parent directory; `None` for the root.
     pub fn parent(&self) -> Option<Self> {
         if self.is_root() {
             return None;
@@ -82,7 +82,7 @@ impl StorePath {
         Some(self.0.rsplit_once('/').map_or_else(Self::root, |(parent, _)| Self(Arc::from(parent))))
     }
 
-    /// The last component; `None` for the root.
+    /// Returns the last component; `None` for the root.
     pub fn name(&self) -> Option<&str> {
         self.components().next_back()
     }
@@ -100,7 +100,7 @@ impl StorePath {
     }
 }
 
-/// What is wrong with one component of a path.
+/// Returns the problem with one component of a path.
 pub(crate) fn component_problem(component: &str) -> Option<&'static str> {
     if component.is_empty() {
         return Some("a component is empty: write single `/` between names");

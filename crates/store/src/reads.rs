@@ -1,9 +1,8 @@
-//! What a render read of a version: every file, every listing, and everything it looked for and
-//! missed.
+//! The reads of a render in a version: every file, every listing, and every path it missed.
 //!
-//! An app is skipped on a new version only if all of it resolves the same there. The property that
-//! makes this sound is tested over random trees and readers: if a [`ReadSet`] holds on a tree,
-//! reading again gives equal results.
+//! A new version is skipped for an app only if all of its reads resolve the same there. The
+//! property that makes this sound is tested over random trees and readers: if a [`ReadSet`] holds
+//! on a tree, reading again gives equal results.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,28 +13,27 @@ use crate::error::StoreError;
 use crate::path::StorePath;
 use crate::tree::{Blob, EntryId, EntryKind, Listing, ObjectId, Tree};
 
-/// Everything that was asked of a tree and what the answer rested on; `None` is an absence.
+/// All queries of a tree, with their results; `None` is an absence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadSet {
-    /// Files that were read.
+    /// The files that were read.
     files: BTreeMap<StorePath, Option<ObjectId>>,
-    /// Folders that were listed.
+    /// The directories that were listed.
     folders: BTreeMap<StorePath, Option<ObjectId>>,
-    /// Paths that were looked up without reading.
+    /// The paths that were queried without reading.
     entries: BTreeMap<StorePath, Option<EntryId>>,
-    /// Paths of which was asked where they really are.
+    /// The paths that were resolved to paths without links.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     real: BTreeMap<StorePath, Option<StorePath>>,
-    /// A question failed: what was made of it must not be taken for what another reading would
-    /// make.
+    /// Set when a query failed: the result of such a read does not predict that of another.
     failed: bool,
 }
 
 impl ReadSet {
-    /// Whether everything read, listed or missed resolves the same on another tree of the same
-    /// store. What that version itself is to blame for, such as a link that leads nowhere good,
-    /// does not: whoever reads it tells where it is.
+    /// Reports whether every file, listing and missed path resolves the same on another tree of the
+    /// same store. A mistake in that version, such as a link out of the tree, counts as a change:
+    /// the next reader reports its place.
     pub fn holds_on(&self, tree: &dyn Tree) -> Result<bool, StoreError> {
         match self.resolves_on(tree) {
             Err(StoreError::Refused { .. } | StoreError::Vanished { .. }) => Ok(false),
@@ -70,7 +68,7 @@ impl ReadSet {
         Ok(true)
     }
 
-    /// How many different questions were asked.
+    /// Returns the number of different queries.
     pub fn len(&self) -> usize {
         self.files.len() + self.folders.len() + self.entries.len() + self.real.len()
     }
@@ -80,17 +78,17 @@ impl ReadSet {
     }
 }
 
-/// The id [`Tree::read`] would answer with for what a path leads to.
+/// Returns the id that [`Tree::read`] would return for this entry.
 fn file(entry: Option<EntryId>) -> Option<ObjectId> {
     entry.filter(|entry| entry.kind.is_file()).map(|entry| entry.id)
 }
 
-/// The id [`Tree::list`] would answer with for what a path leads to.
+/// Returns the id that [`Tree::list`] would return for this entry.
 fn folder(entry: Option<EntryId>) -> Option<ObjectId> {
     entry.filter(|entry| entry.kind == EntryKind::Directory).map(|entry| entry.id)
 }
 
-/// A tree that remembers what was asked of it.
+/// A tree that records the queries to it.
 #[derive(Debug)]
 pub struct Recording<'a> {
     tree: &'a dyn Tree,
@@ -102,19 +100,19 @@ impl<'a> Recording<'a> {
         Self { tree, reads: Mutex::default() }
     }
 
-    /// The tree itself. What is asked of it is not remembered.
+    /// Returns the tree itself. Queries to it are not recorded.
     pub fn tree(&self) -> &'a dyn Tree {
         self.tree
     }
 
-    /// What was asked so far.
+    /// Returns the queries so far.
     pub fn into_reads(self) -> ReadSet {
         self.reads.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note<T>(&self, answer: Result<T, StoreError>, note: impl FnOnce(&mut ReadSet, &T)) -> Result<T, StoreError> {
-        // A set is whole after every insert, so a panic elsewhere while it was locked leaves
-        // nothing half done.
+        // A set is valid after every insert, so a panic elsewhere while it was locked leaves no
+        // partial change.
         let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
         match &answer {
             Ok(answer) => note(&mut reads, answer),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::StoreError;
 use crate::path::StorePath;
 
-/// What a store calls one immutable file or folder. Opaque; equal ids mean equal content, within
-/// one store.
+/// The store's name of one immutable file or directory. Opaque; within one store, equal ids mean
+/// equal content.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ObjectId(Arc<str>);
@@ -45,12 +45,12 @@ pub struct Blob {
 
 impl fmt::Debug for Blob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Content may be secret and is long: its id says as much.
+        // Content may be secret and is long, so only its id is shown.
         write!(f, "Blob({}, {} bytes)", self.id, self.bytes.len())
     }
 }
 
-/// What stands under a name in a folder.
+/// The kind of an entry in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntryKind {
@@ -63,13 +63,13 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// It has content that can be read.
+    /// Reports whether it has content that can be read.
     pub fn is_file(self) -> bool {
         matches!(self, Self::File | Self::Executable)
     }
 }
 
-/// One name in a folder.
+/// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub name: Arc<str>,
@@ -77,10 +77,10 @@ pub struct Entry {
     pub id: ObjectId,
 }
 
-/// A folder: its entries, sorted by name. Links stand as links.
+/// A directory: its entries, sorted by name. Links are not resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// Covers names, kinds and ids of everything below, at any depth.
+    /// Covers the names, kinds and ids of everything below, at any depth.
     pub id: ObjectId,
     pub entries: Arc<[Entry]>,
 }
@@ -92,7 +92,7 @@ impl Listing {
     }
 }
 
-/// What a path leads to.
+/// The entry that a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryId {
     pub kind: EntryKind,
@@ -101,19 +101,19 @@ pub struct EntryId {
 
 /// One version of a store.
 ///
-/// The version never changes: equal questions have equal answers for as long as the tree lives.
-/// Symbolic links are followed within the tree. `None` is a statement: it is surely not there.
-/// Whatever could not be found out is an error.
+/// The version never changes: equal queries have equal results for as long as the tree lives.
+/// Symbolic links are followed within the tree. `None` is a statement: the entry certainly does not
+/// exist. A query that cannot be decided is an error.
 pub trait Tree: Send + Sync + fmt::Debug {
-    /// The file at a path; `None` if nothing or no file is there.
+    /// Returns the file at a path; `None` if there is no entry or it is not a file.
     fn read(&self, path: &StorePath) -> Result<Option<Blob>, StoreError>;
 
-    /// The folder at a path; `None` if nothing or no folder is there.
+    /// Returns the directory at a path; `None` if there is no entry or it is not a directory.
     fn list(&self, path: &StorePath) -> Result<Option<Listing>, StoreError>;
 
-    /// What a path leads to, without reading its bytes.
+    /// Returns the entry that a path leads to, without reading its bytes.
     fn id_at(&self, path: &StorePath) -> Result<Option<EntryId>, StoreError>;
 
-    /// The path by which the same is reached without a link; `None` if nothing is there.
+    /// Returns the path without links to the same entry; `None` if there is none.
     fn real_path(&self, path: &StorePath) -> Result<Option<StorePath>, StoreError>;
 }

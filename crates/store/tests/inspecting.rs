@@ -1,4 +1,4 @@
-//! What no version may contain.
+//! Tests the content that no version may have.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn entry(name: &str, kind: EntryKind, id: &ObjectId) -> Entry {
     Entry { name: Arc::from(name), kind, id: id.clone() }
 }
 
-/// Inspects a version whose folder `sub` holds entries that [`MemoryTree`] would not take.
+/// Inspects a version whose directory `sub` holds entries that [`MemoryTree`] would not accept.
 fn inspect_raw(entries: &[(&str, EntryKind)]) -> Result<(), StoreError> {
     let mut objects = MemoryObjects::default();
     let blob = objects.put_blob(Arc::from(*b"x"));
@@ -98,7 +98,7 @@ fn folders_that_hold_each_other_many_times_are_counted_without_walking_each_path
     let mut objects = MemoryObjects::default();
     let blob = objects.put_blob(Arc::from(*b"x"));
     let mut folder = objects.put_folder(vec![entry("x", EntryKind::File, &blob)]);
-    // Ten names for the same folder, at each of thirty levels: 10^30 files in thirty objects.
+    // Ten names for the same directory, at each of thirty levels: 10^30 files in thirty objects.
     for _ in 0..30 {
         let names: Vec<_> = (0..10).map(|n| format!("d{n}")).collect();
         folder = objects.put_folder(names.iter().map(|name| entry(name, EntryKind::Directory, &folder)).collect());

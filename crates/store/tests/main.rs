@@ -1,5 +1,5 @@
-//! Read sets are sound, versions that hold what none may are refused, and the store in memory keeps
-//! the contract.
+//! Tests that read sets are sound, that versions with forbidden content are refused, and that the
+//! store in memory fulfils the contract.
 
 mod inspecting;
 mod memory;

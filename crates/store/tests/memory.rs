@@ -1,4 +1,5 @@
-//! The store in memory: heads that move, lag, are rewritten and fail; and trees that follow links.
+//! Tests the store in memory: heads that move, lag, are rewritten and fail; and trees that follow
+//! links.
 
 use std::future::Future;
 use std::pin::pin;

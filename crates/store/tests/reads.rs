@@ -1,9 +1,10 @@
-//! Random trees and random readers: if a read set holds, reading again gives equal results.
+//! Tests with random trees and random readers: if a read set holds, reading again gives equal
+//! results.
 
 use proptest::prelude::*;
 use setpoint_store::{EntryKind, MemoryTree, ReadSet, Recording, StorePath, Tree};
 
-/// Few names, so that readers meet files, folders, links and nothing at all about equally often.
+/// Few names, so that readers meet files, directories, links and missing paths about equally often.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 fn paths() -> impl Strategy<Value = StorePath> {
@@ -14,7 +15,7 @@ fn paths() -> impl Strategy<Value = StorePath> {
 /// A change of a tree.
 #[derive(Clone, Debug)]
 enum Change {
-    /// A file whose text is itself a path, so that readers can go where content sends them.
+    /// A file whose text is itself a path, so that readers can follow content.
     File(StorePath, StorePath),
     Executable(StorePath, u8),
     Link(StorePath, String),
@@ -41,19 +42,19 @@ fn changed(tree: &MemoryTree, changes: &[Change]) -> MemoryTree {
     })
 }
 
-/// One step of a reader. What it does next depends on what it found, as a renderer's steps do.
+/// One step of a reader. The next step depends on its result, like the steps of a renderer.
 #[derive(Clone, Debug)]
 enum Step {
     Read(StorePath),
     List(StorePath),
     Look(StorePath),
-    /// Asks where something really is, and reads what is beside it there.
+    /// Resolves a path, and reads the file next to the result.
     ReadBeside(StorePath),
-    /// Reads the first that is there, as a search for `kustomization.yaml` under its names does.
+    /// Reads the first existing path, like the search for `kustomization.yaml` under its names.
     ReadFirst(Vec<StorePath>),
-    /// Reads a file and then what its text names.
+    /// Reads a file and then the path in its text.
     Chase(StorePath),
-    /// Lists a folder and reads every file in it.
+    /// Lists a directory and reads every file in it.
     ReadAll(StorePath),
 }
 
@@ -70,7 +71,7 @@ fn programs() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..5)
 }
 
-/// Everything a reader could make something of.
+/// Returns everything a reader could observe.
 fn run(program: &[Step], tree: &dyn Tree) -> Vec<String> {
     let mut seen = Vec::new();
     let read = |path: &StorePath, seen: &mut Vec<String>| {
@@ -120,7 +121,7 @@ fn reads_of(program: &[Step], tree: &dyn Tree) -> (Vec<String>, ReadSet) {
 }
 
 fn holds(reads: &ReadSet, tree: &dyn Tree) -> bool {
-    // A link that goes in a circle on the new tree is an error there: then nothing is skipped.
+    // A link that forms a circle on the new tree is an error there: then nothing is skipped.
     reads.holds_on(tree).unwrap_or(false)
 }
 
@@ -146,8 +147,8 @@ proptest! {
         let before = changed(&MemoryTree::default(), &base);
         let after = before.with_file(&StorePath::new("elsewhere/x").unwrap(), text.as_bytes());
         let (_, reads) = reads_of(&program, &before);
-        // A reader that failed may not be skipped, nor one that may have come through a link to the
-        // root: any change changes it.
+        // A failed reader must not be skipped, nor one that may have followed a link to the root:
+        // any change changes it.
         let whole = run(&program, &before).iter().all(|seen| !seen.contains("Err("));
         let to_root = |change: &Change| matches!(change, Change::Link(_, to) if to == "." || to.starts_with(".."));
         if whole && !base.iter().any(to_root) {

@@ -1,6 +1,6 @@
-//! Stands in for the agent's binary in the tests of this crate: nothing but its hidden subcommand.
+//! Replaces the agent's binary in the tests of this crate: it has only the hidden subcommand.
 //!
-//! Started under a name that ends in `-without-landlock`, it runs as on a kernel that has none.
+//! If its name ends in `-without-landlock`, it runs as on a kernel without Landlock.
 
 use std::process::ExitCode;
 

@@ -83,8 +83,9 @@ async fn what_the_other_program_refuses_is_refused_without_its_words() {
     let detail = agent.until_app("hello", "is refused", |detail| detail.refused.is_some()).await;
     let problem = detail.refused.expect("it is").problem;
     assert!(
-        problem
-            .starts_with("apps/hello: the external renderer failed with status 1; it said: something that is not kept"),
+        problem.starts_with(
+            "apps/hello: the external renderer failed with status 1; it reported: something that is not kept"
+        ),
         "{problem}"
     );
     let command = format!("setpoint kustomize compare apps/hello --with {}`", answering().display());
