@@ -372,7 +372,7 @@ fn case_49_and_50_what_was_not_declared_is_never_fetched() {
         assert!(told[0].contains("nothing is fetched while rendering") && told[0].contains("kind: Store"), "{told:?}");
     }
     let told = problems(with_upstream("github.com/org/repo//deploy/base?ref=main", &repository(), &upstream()));
-    assert!(told[0].contains("wants `main`, and the Store `upstream` is at `v1.2`"), "{told:?}");
+    assert!(told[0].contains("refers to `main`, but the Store `upstream` is at `v1.2`"), "{told:?}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ async fn a_ledger_that_vanished_is_told_without_an_anchor_and_recovered() {
         let refused = lab.with_config(command);
         assert_eq!(refused.code, Some(1), "{refused:?}");
         assert!(
-            refused.complaints.contains("is gone") && refused.complaints.contains("setpoint recover"),
+            refused.complaints.contains("is missing") && refused.complaints.contains("setpoint recover"),
             "{refused:?}"
         );
     }
