@@ -1,5 +1,4 @@
-//! Which URLs are taken at all. Everything here is decided before any file, socket or process is
-//! touched.
+//! Checks URLs. Every decision here comes before any file, socket or process is touched.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +6,7 @@ use std::path::PathBuf;
 use setpoint_store::StoreError;
 use setpoint_store::path::shown;
 
-/// Where a repository is. Holds no secret, so it may be shown.
+/// The address of a repository. Holds no secret, so it may be shown.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Address {
     Https {
@@ -25,12 +24,12 @@ pub enum Address {
     },
 }
 
-/// A URL, branch, tag or commit that is not taken, and why.
+/// The error for a URL, branch, tag or commit that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a {what} that can be used: {problem}")]
 pub struct BadAddress {
     what: &'static str,
-    /// What was given, escaped; without what stands before an `@`, which may be a password.
+    /// The text, escaped and without the part before an `@`, which may be a password.
     text: String,
     problem: &'static str,
 }
@@ -70,7 +69,7 @@ impl Address {
             return if allow_local {
                 Ok(Self::Local { path: PathBuf::from(path) })
             } else {
-                Err(bad("a path on this machine is only taken from the bootstrap document: use https or ssh"))
+                Err(bad("a path on this machine is only allowed in the bootstrap document: use https or ssh"))
             };
         }
         if url.starts_with("http://") || url.starts_with("git://") {
@@ -94,7 +93,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What may be shown of a URL that is wrong: somebody may have written a password into it.
+/// Returns the part of a wrong URL that may be shown: a user may have written a password into it.
 fn without_user(url: &str) -> &str {
     url.rsplit_once('@').map_or(url, |(_, rest)| rest)
 }
@@ -108,7 +107,7 @@ fn hides_control_characters(url: &str) -> bool {
 fn https(url: &str, rest: &str) -> Result<Address, &'static str> {
     let (authority, path) = rest.split_once('/').ok_or("it names no repository: write https://host/path")?;
     if authority.contains('@') {
-        return Err("credentials do not belong into a URL: put them into a file and name it in credentialsFrom");
+        return Err("credentials do not belong in a URL: put them into a file and name it in credentialsFrom");
     }
     split_port(authority)?;
     check_path(path)?;
@@ -124,7 +123,7 @@ fn ssh(rest: &str) -> Result<Address, &'static str> {
     Ok(Address::Ssh { user: user.to_owned(), host, port, path: format!("/{path}") })
 }
 
-/// `user@host:path`, as forges show it.
+/// Parses `user@host:path`, as forges show it.
 fn short_ssh(url: &str) -> Result<Address, &'static str> {
     let hint = "use https://host/path, ssh://user@host/path or user@host:path";
     let (user, rest) = url.split_once('@').ok_or(hint)?;

@@ -1,8 +1,8 @@
-//! What gix says went wrong, as the classes of a store.
+//! Converts errors of gix to the classes of a store.
 
 use setpoint_store::StoreError;
 
-/// The causes of an error in one line. gix never sees a credential, so none can be in them.
+/// Joins the causes of an error in one line. gix never gets a credential, so the line holds none.
 pub(crate) fn causes(error: &gix::Error) -> String {
     let mut texts: Vec<String> = Vec::new();
     for cause in error.iter_errors() {
@@ -14,7 +14,7 @@ pub(crate) fn causes(error: &gix::Error) -> String {
     texts.join(": ")
 }
 
-/// An error about objects on our own disk.
+/// Builds the error for objects on our own disk.
 pub(crate) fn on_disk(what: &str, error: &gix::Error) -> StoreError {
     if error.classify().is_resource_exhausted() {
         return too_large(error);
@@ -22,7 +22,7 @@ pub(crate) fn on_disk(what: &str, error: &gix::Error) -> StoreError {
     StoreError::damaged(format!("{what}: {}", causes(error)))
 }
 
-/// An error of a fetch that no transport explains: what the server sent does not hold together, or
+/// Builds the error of a fetch that no transport explains: the server's data is inconsistent, or
 /// our disk failed.
 pub(crate) fn of_fetch(error: &gix::Error) -> StoreError {
     if error.classify().is_resource_exhausted() {
@@ -31,7 +31,7 @@ pub(crate) fn of_fetch(error: &gix::Error) -> StoreError {
     if error.classify().is_corrupted() && causes(error).contains("collision") {
         return StoreError::refused(
             format!("the pack holds an object made to collide with another: {}", causes(error)),
-            "find out who pushed it; this is an attack and no accident",
+            "find out who pushed it; this is an attack, not an accident",
         );
     }
     if error.classify().can_retry_lenient() {

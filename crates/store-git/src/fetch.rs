@@ -1,7 +1,8 @@
-//! One conversation with a server: where the branch or tag is, and what is missing here of it.
+//! One conversation with a server: it reads the head of the branch or tag, and fetches missing
+//! objects.
 //!
-//! Built on gix's protocol and not on its remotes, because a pack has to be weighed between its
-//! arrival and its unpacking, and because nothing of a configuration may take part.
+//! It uses gix's protocol and not its remotes, because a pack must be weighed after its arrival and
+//! before its unpacking, and because no configuration may have an effect.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -27,7 +28,7 @@ use crate::reference::Reference;
 use crate::repository::Repository;
 use crate::weigh::weigh;
 
-/// What one poll needs.
+/// The input of one poll.
 pub(crate) struct Poll<'a> {
     pub(crate) reference: &'a Reference,
     pub(crate) shallow: bool,
@@ -38,27 +39,26 @@ pub(crate) struct Poll<'a> {
 }
 
 impl Poll<'_> {
-    /// Why it failed: as the transport saw it, or else as gix did.
+    /// Returns the reason for a failure: the transport's if it has one, otherwise gix's.
     fn blame(&self, error: &gix::Error) -> StoreError {
         let interrupted = || self.pace.go_on().err();
         self.pace.verdict().or_else(interrupted).unwrap_or_else(|| of_fetch(error))
     }
 }
 
-/// How a poll went.
+/// The result of a poll.
 pub(crate) enum Followed {
-    /// The head is where it was. Like the one of what was fetched it is a commit, also where a tag
-    /// is followed.
+    /// The head has not moved. Like a fetched head it is a commit, even for a tag.
     Here(gix::ObjectId),
     Fetched(gix::ObjectId),
-    /// The head moved, but this copy is to be replaced.
+    /// The head moved, but this copy has too many packs and must be replaced.
     TooManyPacks,
 }
 
 type Conversation = SendFlushOnDrop<Box<dyn Transport + Send>>;
 
-/// Asks for the head, and fetches what it needs if it moved and there is room. `known` is what the
-/// branch or tag points to here.
+/// Reads the head, and fetches the missing objects if it moved and there is room. `known` is the
+/// local target of the branch or tag.
 pub(crate) fn fetch(
     repository: &Repository,
     poll: &Poll<'_>,
@@ -82,7 +82,7 @@ pub(crate) fn fetch(
     }
     let kept = receive(repository, &mut server, &mut handshake, &references, poll)?;
     let repo = repository.handle();
-    // What the server says of where a tag leads is not asked for: the objects say it.
+    // The server's statement about a tag's target is not used: the objects themselves show it.
     let head = if repository.has(offered) { Some(repository.commit_behind(offered, poll.reference)?) } else { None };
     let Some(head) = head.filter(|head| repository.holds(*head)) else {
         return Err(StoreError::damaged(format!("the server did not send version {offered}, which it offers")));
@@ -90,8 +90,8 @@ pub(crate) fn fetch(
     let pointed = repo.reference(name.as_str(), offered, PreviousValue::Any, "fetch");
     pointed.map_err(|error| of_fetch(&error))?;
     if let Some(kept) = kept {
-        // It guards a new pack until a branch or tag points into it. One that stays does no harm:
-        // nothing collects our copy.
+        // The file guards a new pack until a branch or tag points into it. A file that remains does
+        // no harm: nothing collects our copy.
         let _ = fs::remove_file(kept);
     }
     Ok(Followed::Fetched(head))
@@ -101,18 +101,18 @@ fn agent() -> (&'static str, Option<String>) {
     ("agent", Some(concat!("git/setpoint-", env!("CARGO_PKG_VERSION")).to_owned()))
 }
 
-/// Most branches whose history is fetched to find one commit in it.
+/// The most branches whose history is fetched to find one commit in it.
 const MOST_BRANCHES: usize = 200;
 
-/// Finds commits by the beginning of their id in what the server offers, and fetches them: the
-/// newest commit of any reference, or else any commit of a branch. No reference of ours moves.
+/// Finds commits by a prefix of their id among the server's references, and fetches them: the
+/// newest commit of any reference, or else any commit of a branch. Moves no local reference.
 pub(crate) fn fetch_named(
     repository: &Repository,
     poll: &Poll<'_>,
     name: &str,
 ) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
     let mut server = SendFlushOnDrop::new((poll.connect)()?, false);
-    // Unfiltered: gix would ask for names that begin with `refs/*`, of which there are none.
+    // Unfiltered: gix would request names that begin with `refs/*`, and there are none.
     let offered = look(&mut server, "+refs/*:refs/offered/*", false);
     let (mut handshake, mut references) = offered.map_err(|error| poll.blame(&error))?;
     let is_named = |mapping: &Mapping| commits_of(mapping).any(|id| id.to_string().starts_with(name));
@@ -129,7 +129,7 @@ pub(crate) fn fetch_named(
     if let Some(kept) = receive(repository, &mut server, &mut handshake, &references, poll)? {
         let _ = fs::remove_file(kept);
     }
-    // What arrived is in a pack that this handle may not have opened.
+    // The new pack may not be open in this handle.
     let repository = repository.again(poll.limits)?;
     if let Some(missing) = tips.iter().find(|tip| !repository.has(**tip)) {
         return Err(StoreError::damaged(format!("the server did not send version {missing}, which it offers")));
@@ -137,7 +137,7 @@ pub(crate) fn fetch_named(
     repository.find_behind(tips, name, poll.limits.history)
 }
 
-/// What a reference leads to: itself, then the end of the tag that it is.
+/// Returns the object of a reference, and the target of the tag that it is.
 fn commits_of(mapping: &Mapping) -> impl Iterator<Item = gix::ObjectId> + use<> {
     let (own, end) = match &mapping.remote {
         Source::ObjectId(id) => (Some(*id), None),
@@ -157,12 +157,13 @@ fn refuse_many_branches(branches: usize, name: &str) -> Result<(), StoreError> {
     if branches <= MOST_BRANCHES {
         return Ok(());
     }
-    let what = format!("no branch or other reference leads to `{name}`, and there are {branches} branches to search");
+    let what =
+        format!("no branch or other reference leads to `{name}`, and {branches} branches are too many to search");
     Err(StoreError::refused(what, "name the newest commit of a branch or of another reference"))
 }
 
-/// Greets the server and asks for the references of a specification. `filtered` has the server
-/// leave out the others.
+/// Greets the server and requests the references of a specification. With `filtered`, the server
+/// omits the others.
 fn look(server: &mut Conversation, spec: &str, filtered: bool) -> gix::Result<(Handshake, RefMap)> {
     let nobody_to_ask = |_| Ok(None);
     let mut handshake =
@@ -174,7 +175,7 @@ fn look(server: &mut Conversation, spec: &str, filtered: bool) -> gix::Result<(H
     Ok((handshake, references))
 }
 
-/// Receives what is missing here; the file that guards the new pack, if there is one.
+/// Receives the missing objects. Returns the file that guards the new pack, if there is one.
 fn receive(
     repository: &Repository,
     server: &mut Conversation,
@@ -195,7 +196,7 @@ fn receive(
         shallow_file: repo.shallow_file().map_err(|error| of_fetch(&error))?,
         shallow: &shallow,
         tags: Tags::None,
-        // A shallow server would make our history end where it likes.
+        // The shallow boundary of a server would cut our history off.
         reject_shallow_remote: !poll.shallow,
     };
     let context =
@@ -236,7 +237,7 @@ fn unpack(
         Bundle::write_to_directory(&mut open()?, Some(&folder), &mut Discard, interrupt, base, hash, options)
             .map_err(|error| poll.blame(&error))
     });
-    // The next poll overwrites what cannot be removed.
+    // A file that cannot be removed is overwritten by the next poll.
     let _ = fs::remove_file(&arrived);
     Ok(unpacked?.keep_path)
 }
@@ -258,10 +259,10 @@ fn spool(pack: &mut dyn BufRead, file: &Path, poll: &Poll<'_>) -> Result<(), Sto
 }
 
 fn disk(file: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::damaged(format!("{} cannot be used: {error}; check rights and space", file.display()))
+    StoreError::damaged(format!("{} cannot be used: {error}; check permissions and free space", file.display()))
 }
 
-/// What we have and want, in gix's terms.
+/// Negotiates the missing objects, in gix's terms.
 struct Negotiation<'a> {
     repo: &'a gix::Repository,
     graph: gix::negotiate::Graph<'a, 'a>,

@@ -1,14 +1,14 @@
 //! The store in a Git repository: one branch or tag, read by object id and without a checkout.
 //!
-//! Reading order: [`options`] (what a store is told), [`address`] (which URLs are taken at all),
-//! [`reference`](mod@reference) (which branches, tags and commits are), [`store`] (the
-//! [`Store`](setpoint_store::Store) itself), [`mirror`] (our bare copy of a remote repository and
-//! how it follows it), `standing` (whether a tag stays where it is), `fetch` (one conversation with
-//! a server), `weigh` (a pack before it is unpacked), `transport` (https and ssh, with limits on
-//! time and bytes), [`repository`] (versions, ancestry and objects of a repository on disk),
-//! [`write`] (new versions in a local repository, for `init` and `demo`).
+//! Reading order: [`options`] (the configuration of a store), [`address`] (the allowed URLs),
+//! [`reference`](mod@reference) (the allowed branches, tags and commits), [`store`] (the
+//! [`Store`](setpoint_store::Store) itself), [`mirror`] (our bare copy of a remote repository, and
+//! its updates), `standing` (detects moved tags), `fetch` (one conversation with a server), `weigh`
+//! (measures a pack before it is unpacked), `transport` (https and ssh, with limits on time and
+//! bytes), [`repository`] (versions, ancestry and objects of a repository on disk), [`write`] (new
+//! versions in a local repository, for `init` and `demo`).
 //!
-//! Nothing of a repository is executed and nothing around it is believed: no hooks, filters or
+//! Nothing of a repository is executed and nothing around it is trusted: no hooks, filters or
 //! programs, no configuration of the system or the user, no environment, no alternates. Secrets are
 //! read when they are needed and never shown.
 

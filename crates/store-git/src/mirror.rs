@@ -1,9 +1,8 @@
-//! Our bare copy of one branch or tag of a remote repository, and how it follows it.
+//! Our bare copy of one branch or tag of a remote repository, and its updates.
 //!
-//! A copy lies in a folder of its own below the cache and is shared by all stores of the same URL,
-//! branch or tag and credentials. It may be lost at any time: then it is fetched again. Copies are
-//! numbered: a new one never takes the place of one that is still read from. One process uses a
-//! cache at a time.
+//! A copy has a directory of its own below the cache. All stores with the same URL, branch or tag
+//! and credentials share it. It may be lost at any time: then it is fetched again. Copies are
+//! numbered: a new one never replaces one that is still read. One process uses a cache at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,10 +19,10 @@ use crate::reference::Reference;
 use crate::repository::{Folders, Repository, isolated};
 use crate::standing::Standing;
 
-/// After so many fetches in a row that do not hold together, our own copy is suspected.
+/// After this many inconsistent fetches in a row, our own copy is suspected.
 const SUSPICIOUS: u32 = 3;
 
-/// The folder in which copies of remote repositories are kept.
+/// The directory with the copies of remote repositories.
 #[derive(Clone, Debug)]
 pub struct GitCache {
     folder: Arc<Path>,
@@ -35,8 +34,8 @@ impl GitCache {
         Self { folder: Arc::from(folder.into()), mirrors: Arc::default() }
     }
 
-    /// The copy for one address, branch or tag, and way in. Who may read one store must not read
-    /// another one's copy.
+    /// Returns the copy for one address, branch or tag, and credentials. A user of one store must
+    /// not read the copy of another.
     pub(crate) fn mirror(&self, address: &Address, of: &Reference, shallow: bool, way_in: &str) -> Arc<Mirror> {
         let text = format!("{address}\n{}\n{shallow}\n{way_in}", of.full_name());
         let key = Digest::of(text.as_bytes()).to_string()[..32].to_owned();
@@ -52,7 +51,7 @@ impl GitCache {
 pub(crate) struct Mirror {
     folder: PathBuf,
     address: String,
-    /// One poll at a time.
+    /// Admits one poll at a time.
     pub(crate) turn: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     folders: Arc<Mutex<Folders>>,
@@ -62,13 +61,13 @@ pub(crate) struct Mirror {
 struct State {
     current: Option<Arc<Repository>>,
     damage: Option<String>,
-    /// Fetches in a row that did not hold together.
+    /// The number of inconsistent fetches in a row.
     failures: u32,
-    /// What people should know, although the store works on.
+    /// The notices for people. The store works in spite of them.
     notices: Vec<String>,
 }
 
-/// The state of the copy we have.
+/// The state of our copy.
 enum Condition {
     Absent,
     Damaged(String),
@@ -81,7 +80,7 @@ impl Mirror {
         Self { folder, address, turn, state: Mutex::default(), folders: Arc::default() }
     }
 
-    /// What a poll brought here last.
+    /// Returns the copy that the last poll fetched.
     pub(crate) fn current(&self, limits: &GitLimits) -> Result<Arc<Repository>, StoreError> {
         if let Some(repository) = &self.state().current {
             return Ok(repository.clone());
@@ -90,7 +89,7 @@ impl Mirror {
         opened.ok_or_else(|| StoreError::vanished("our copy of the repository", "poll the store first"))
     }
 
-    /// Somebody found that our copy does not hold together: the next poll starts over.
+    /// Reports that our copy is inconsistent, so that the next poll fetches everything again.
     pub(crate) fn report_damage(&self, detail: String) {
         self.state().damage.get_or_insert(detail);
     }
@@ -99,18 +98,18 @@ impl Mirror {
         std::mem::take(&mut self.state().notices)
     }
 
-    /// Looks for the head of the branch or tag and brings it here if it is new. Blocks.
+    /// Reads the head of the branch or tag and fetches it if it is new. Blocks.
     pub(crate) fn follow(&self, poll: &Poll<'_>) -> Result<gix::ObjectId, StoreError> {
         let head = self.bring(poll)?;
         if poll.reference.is_tag() {
-            // Before anybody hears of it: what was told is never forgotten.
+            // Recorded before the head is reported: a reported head is never forgotten.
             self.standing().note(head)?;
         }
         Ok(head)
     }
 
-    /// Brings commits here that a person names and that need not be on the branch or tag. Blocks;
-    /// takes its turn with polls.
+    /// Fetches commits that a person names, which need not be on the branch or tag. Blocks; takes
+    /// its turn with polls.
     pub(crate) fn bring_named(&self, poll: &Poll<'_>, name: &str) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
         let mut repository = self.current(poll.limits)?;
         if repository.packs() >= poll.limits.packs {
@@ -124,7 +123,7 @@ impl Mirror {
         Ok(found)
     }
 
-    /// Where the tag stands that this is a copy of.
+    /// Returns the record of the commits that the tag of this copy led to.
     pub(crate) fn standing(&self) -> Standing {
         Standing::at(self.folder.join("standing"))
     }
@@ -142,7 +141,7 @@ impl Mirror {
                 Ok(head)
             }
             Ok(Followed::Fetched(head)) => {
-                // Packs that were added since it was opened have no room in its table.
+                // An open repository has no room in its table for packs that were added later.
                 self.take_into_use(repository.again(poll.limits)?);
                 Ok(head)
             }
@@ -152,28 +151,28 @@ impl Mirror {
         }
     }
 
-    /// What a server sends may fail to fit because of the server, or because of a gap in our copy
-    /// that nobody saw yet.
+    /// Counts a failure and reports whether our copy is suspected. The server's data may not fit
+    /// because of the server, or because of an undetected gap in our copy.
     fn is_suspicious(&self) -> bool {
         let mut state = self.state();
         state.failures += 1;
         state.failures.is_multiple_of(SUSPICIOUS)
     }
 
-    /// Fetches everything because our copy is damaged. Until that succeeds the old one is read
-    /// from, as far as it goes.
+    /// Fetches everything because our copy is damaged. Until that succeeds, the old copy stays in
+    /// use as far as it is readable.
     fn start_over(&self, poll: &Poll<'_>, reason: &str) -> Result<gix::ObjectId, StoreError> {
         let head = self.fetch_anew(poll)?;
         let mut state = self.state();
         state.damage = None;
         let (address, folder) = (&self.address, self.folder.display());
         state.notices.push(format!(
-            "the copy of {address} in {folder} was damaged and was fetched anew; if that happens again, look at the disk: {reason}"
+            "the copy of {address} in {folder} was damaged and was fetched again; if that recurs, check the disk: {reason}"
         ));
         Ok(head)
     }
 
-    /// Whether the copy we have can be built upon.
+    /// Returns the state of our copy: whether a fetch can extend it.
     fn condition(&self, poll: &Poll<'_>) -> Condition {
         if let Some(reason) = self.state().damage.clone() {
             return Condition::Damaged(reason);
@@ -202,7 +201,7 @@ impl Mirror {
         Ok(state.current.clone())
     }
 
-    /// Fetches everything into a new copy, and takes it into use when all of it is here.
+    /// Fetches everything into a new copy, and uses it once it is complete.
     fn fetch_anew(&self, poll: &Poll<'_>) -> Result<gix::ObjectId, StoreError> {
         let arriving = self.folder.join("arriving");
         remove(&arriving)?;
@@ -211,8 +210,7 @@ impl Mirror {
             Ok(Followed::Here(head) | Followed::Fetched(head)) => head,
             Ok(Followed::TooManyPacks) => unreachable!("an empty copy has room"),
             Err(error) => {
-                // What cannot be removed now is removed before the next attempt, or that one says
-                // why not.
+                // If it cannot be removed now, the next attempt removes it or reports the error.
                 let _ = remove(&arriving);
                 return Err(error);
             }
@@ -221,7 +219,7 @@ impl Mirror {
         let folder = self.copy(copies.last().map_or(1, |newest| newest + 1));
         std::fs::rename(&arriving, &folder).map_err(|error| disk(&self.folder, &error))?;
         self.take_into_use(Repository::open(&folder, poll.limits, self.folders.clone())?);
-        // The one before may still be read from; those before that had time enough.
+        // The previous copy may still be read; older ones had enough time.
         for old in copies.iter().rev().skip(1) {
             remove(&self.copy(*old))?;
         }
@@ -242,7 +240,8 @@ impl Mirror {
             gix::create::Options::default(),
             isolated(limits),
         );
-        let shared = shared.map_err(|error| StoreError::damaged(format!("no copy can be made: {}", causes(&error))))?;
+        let shared =
+            shared.map_err(|error| StoreError::damaged(format!("no copy can be created: {}", causes(&error))))?;
         Repository::new(shared, self.folders.clone())
     }
 
@@ -250,7 +249,7 @@ impl Mirror {
         self.folder.join(format!("{generation}.git"))
     }
 
-    /// The numbers of the copies on disk, in order.
+    /// Returns the numbers of the copies on disk, in order.
     fn copies(&self) -> Result<Vec<u32>, StoreError> {
         let files = match std::fs::read_dir(&self.folder) {
             Ok(files) => files,
@@ -267,7 +266,8 @@ impl Mirror {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is one assignment; what a panicking thread left is at worst an older handle.
+        // Every change is one assignment, so a panic of another thread leaves at worst an older
+        // handle.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -281,7 +281,7 @@ fn remove(folder: &Path) -> Result<(), StoreError> {
 
 fn disk(folder: &Path, error: &std::io::Error) -> StoreError {
     StoreError::damaged(format!(
-        "the cache in {} cannot be used: {error}; check its rights and space",
+        "the cache in {} cannot be used: {error}; check its permissions and free space",
         folder.display()
     ))
 }

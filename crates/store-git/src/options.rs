@@ -1,4 +1,4 @@
-//! What a Git store is told: where it is, how to get in, and how much of what it says is taken.
+//! The configuration of a Git store: its address, its credentials and its limits.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,11 +7,10 @@ use setpoint_store::{Limits, StorePath};
 
 use crate::mirror::GitCache;
 
-/// Where the secret is that opens the store over https. It is read again for every poll, so that it
-/// can be rotated.
+/// The secret for a store over https. It is read again for every poll, so that it can be rotated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Credentials {
-    /// The repository is public, or reached by ssh.
+    /// No credentials: the repository is public, or reached by ssh.
     #[default]
     None,
     /// A file that holds an access token.
@@ -20,28 +19,29 @@ pub enum Credentials {
     Basic { file: PathBuf },
 }
 
-/// How to get in over ssh.
+/// The keys for ssh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SshOptions {
-    /// The private key. Keys of an agent or of the user's home are not tried.
+    /// The private key. Keys of an agent or of the user's home directory are not tried.
     pub key: PathBuf,
-    /// The keys by which the host is known. A host that is not in it is not spoken to.
+    /// The file with the known host keys. An unknown host is not contacted.
     pub known_hosts: PathBuf,
 }
 
-/// How much of a repository is taken.
+/// The limits on the data of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GitLimits {
     pub version: Limits,
-    /// What the server may send for one poll.
+    /// The most bytes that the server may send for one poll.
     pub pack_bytes: u64,
-    /// The largest object the pack may hold when unpacked.
+    /// The largest object of a pack when unpacked.
     pub object_bytes: u64,
-    /// What may be held in memory of objects that others are made from while a pack is unpacked.
+    /// The most bytes of base objects in memory while a pack is unpacked.
     pub held_bytes: u64,
-    /// Every fetch adds a pack. With this many, the next one fetches everything into a new copy.
+    /// The most packs. Every fetch adds one; with this many, the next fetch goes into a new copy.
     pub packs: usize,
-    /// How many versions are looked at to tell how two are related; beyond that it is unknown.
+    /// The most versions that are walked to relate two of them; beyond that the relation is
+    /// unknown.
     pub history: usize,
 }
 
@@ -58,16 +58,16 @@ impl Default for GitLimits {
     }
 }
 
-/// How long a server is waited for.
+/// The time limits for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     pub connect: Duration,
-    /// Without a single byte.
+    /// The longest time without a single byte.
     pub idle: Duration,
-    /// For one poll, whatever it brings.
+    /// The longest time of one poll, whatever it fetches.
     pub total: Duration,
-    /// Bytes a second, over [`Self::window`]. Low, because a server that counts its objects says
-    /// little for long.
+    /// The lowest rate in bytes a second, over [`Self::window`]. It is low, because a server that
+    /// counts its objects sends little for a long time.
     pub rate: u64,
     pub window: Duration,
 }
@@ -84,11 +84,11 @@ impl Default for Patience {
     }
 }
 
-/// What of a repository is followed, by its name.
+/// The followed branch or tag, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Follow {
     Branch(String),
-    /// Its commit is the version, and stays it.
+    /// The tag's commit is the version and must not change.
     Tag(String),
 }
 
@@ -107,27 +107,28 @@ impl Follow {
 pub struct GitOptions {
     pub url: String,
     pub follow: Follow,
-    /// The only commit that is a version, by its whole id; it has to be on what is followed.
+    /// The only commit that is a version, by its full id. It has to be on the followed branch or
+    /// tag.
     pub commit: Option<String>,
-    /// The folder that is the store's root; `None` for the whole repository.
+    /// The directory that is the store's root; `None` for the whole repository.
     pub path: Option<StorePath>,
     pub credentials: Credentials,
-    /// A file with the certificates of the authorities to trust instead of the system's.
+    /// A file with the CA certificates to trust instead of the system's.
     pub authorities: Option<PathBuf>,
     pub ssh: Option<SshOptions>,
-    /// Takes the newest version only. Ancestry is then unknown, which holds every new version until
-    /// a person accepts it.
+    /// Fetches only the newest version. Ancestry is then unknown, which holds every new version
+    /// until a person accepts it.
     pub shallow: bool,
     pub cache: GitCache,
     pub limits: GitLimits,
     pub patience: Patience,
-    /// Takes a path on this machine for a URL. For `Bootstrap` alone: a document from a store must
-    /// not read our disk.
+    /// Accepts a local path as URL. Only for `Bootstrap`: a document from a store must not read our
+    /// disk.
     pub allow_local: bool,
 }
 
 impl GitOptions {
-    /// A store over https or ssh with nothing but defaults.
+    /// Builds options for a store over https or ssh, with defaults.
     pub fn new(url: &str, follow: Follow, cache: GitCache) -> Self {
         Self {
             url: url.to_owned(),

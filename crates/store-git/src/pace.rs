@@ -1,8 +1,8 @@
-//! How long and how much of a server is listened to. Every byte of every transport passes here.
+//! The limits on time and bytes of a conversation. Every byte of every transport passes here.
 //!
-//! gix reads from blocking streams; this is the place where such a read waits for an answer that
-//! may never come. It ends by silence, by slowness, by the end of the time, by too many bytes, or
-//! because nobody waits for it any more. What ended it is kept as a typed error: gix sees only an
+//! gix reads from blocking streams, and this module waits for their data, which may never arrive. A
+//! read ends by silence, by slowness, by the end of the time, by too many bytes, or because the
+//! caller gave up. The reason is stored as a typed error: gix wraps an I/O error in its own.
 //! I/O error that it wraps in its own.
 
 use std::future::Future;
@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::options::{GitLimits, Patience};
 
-/// Ends a poll from outside, also one that waits.
+/// Interrupts a poll from outside, even while it waits.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupt {
     flag: AtomicBool,
@@ -36,7 +36,7 @@ impl Interrupt {
     }
 }
 
-/// One poll's allowance of time and bytes.
+/// The limits of one poll on time and bytes.
 #[derive(Debug)]
 pub(crate) struct Pace {
     runtime: Handle,
@@ -50,15 +50,14 @@ pub(crate) struct Pace {
 #[derive(Debug, Default)]
 struct Spent {
     bytes: u64,
-    /// What was received and how long was waited since the rate was last looked at. Our own work is
-    /// not the server's fault.
+    /// The bytes received and the time waited since the last check of the rate. Time for our own
+    /// work does not count against the server.
     window_bytes: u64,
     window_waited: Duration,
     verdict: Option<StoreError>,
 }
 
-/// The time by which a server's patience is measured. Nothing is decided by it but whether to go on
-/// waiting.
+/// Returns the time, for the limits on a server. It decides only how long to wait.
 #[expect(clippy::disallowed_methods, reason = "the door of this crate to the clock")]
 fn now() -> Instant {
     Instant::now()
@@ -70,7 +69,7 @@ impl Pace {
         Self { runtime, patience, limit: limits.pack_bytes, deadline, interrupt, spent: Mutex::default() }
     }
 
-    /// Ends our own work, which waits for nobody, when its time is over.
+    /// Ends our own work, which does not wait, when its time is over.
     pub(crate) fn go_on(&self) -> Result<(), StoreError> {
         if self.interrupt.was_rung() || now() >= self.deadline {
             return Err(self.overdue());
@@ -78,13 +77,13 @@ impl Pace {
         Ok(())
     }
 
-    /// Why work was interrupted.
+    /// Returns the reason for an interruption.
     pub(crate) fn overdue(&self) -> StoreError {
         let total = self.patience.total.as_secs_f32();
-        StoreError::unreachable(format!("the poll was given up, or did not finish within {total} s"))
+        StoreError::unreachable(format!("the poll was interrupted, or did not finish within {total} s"))
     }
 
-    /// What gix asks between its own steps.
+    /// Returns the flag that gix checks between its own steps.
     pub(crate) fn interrupt(&self) -> &AtomicBool {
         &self.interrupt.flag
     }
@@ -93,8 +92,8 @@ impl Pace {
         self.patience
     }
 
-    /// Waits for the server, within what is left of everybody's patience. Must not be called on a
-    /// thread of the runtime.
+    /// Waits for the server, within the remaining limits. Must not be called on a thread of the
+    /// runtime.
     pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> io::Result<T> {
         let started = now();
         if self.interrupt.was_rung() {
@@ -122,7 +121,7 @@ impl Pace {
         })
     }
 
-    /// Counts what was received.
+    /// Counts received bytes.
     pub(crate) fn received(&self, bytes: usize) -> io::Result<()> {
         let mut spent = self.spent();
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -149,20 +148,20 @@ impl Pace {
         Ok(())
     }
 
-    /// Ends the poll. The first reason is the one that counts: what follows are its consequences.
+    /// Ends the poll. The first reason counts: later ones are its consequences.
     pub(crate) fn end(&self, why: StoreError) -> io::Error {
         let text = why.to_string();
         self.spent().verdict.get_or_insert(why);
         io::Error::other(text)
     }
 
-    /// Why the poll was ended here, if it was.
+    /// Returns the reason why the poll was ended here, if it was.
     pub(crate) fn verdict(&self) -> Option<StoreError> {
         self.spent().verdict.clone()
     }
 
     fn spent(&self) -> MutexGuard<'_, Spent> {
-        // Numbers and a text: whole after every assignment, also if another thread panicked.
+        // Numbers and a text, each valid after every assignment, even if another thread panicked.
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! What of a repository is followed: a branch or a tag, by a name that leads nowhere else, and
-//! perhaps one commit alone.
+//! The followed branch or tag, by a name that cannot refer to anything else, and optionally a
+//! single commit.
 
 use std::fmt;
 
@@ -41,16 +41,16 @@ impl Tag {
     }
 }
 
-/// What a store follows.
+/// The branch or tag that a store follows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference {
     Branch(Branch),
-    /// Stays where it is: one that moves is a rewritten history.
+    /// A tag must not move: a moved tag counts as rewritten history.
     Tag(Tag),
 }
 
 impl Reference {
-    /// Its whole name: `refs/heads/<name>` or `refs/tags/<name>`.
+    /// Returns the full name: `refs/heads/<name>` or `refs/tags/<name>`.
     pub fn full_name(&self) -> String {
         match self {
             Self::Branch(Branch(name)) => format!("refs/heads/{name}"),
@@ -69,7 +69,7 @@ impl Reference {
     }
 }
 
-/// With the word for what it is: people see it in messages.
+/// Includes the kind, for messages to people.
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -79,7 +79,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// The whole id of a commit.
+/// Parses the full id of a commit.
 pub(crate) fn commit(id: &str) -> Result<gix::ObjectId, BadAddress> {
     let bad = |problem| BadAddress::new("commit", id, problem);
     gix::ObjectId::from_hex(id.as_bytes()).map_err(|_| bad("write all of its 40 digits"))

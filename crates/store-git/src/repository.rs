@@ -1,4 +1,4 @@
-//! A repository on disk: versions, how they are related, and their objects by id.
+//! A repository on disk: versions, their ancestry, and their objects by id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,12 +20,12 @@ use crate::failure::on_disk;
 use crate::options::GitLimits;
 use crate::reference::Reference;
 
-/// Fewer digits of an id name too many versions.
+/// The fewest digits of a named id: fewer would match too many versions.
 const SHORTEST_NAME: usize = 4;
-/// Entries of folders that are kept in memory, over all folders.
+/// The most directory entries that are cached, over all directories.
 const KEPT_ENTRIES: usize = 250_000;
 
-/// Folders that were read. They never change, so they outlive the repository's handle.
+/// The directories that were read. They never change, so they outlive the repository's handle.
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
     entries: usize,
@@ -44,13 +44,13 @@ impl fmt::Debug for Repository {
     }
 }
 
-/// How gix opens a repository of ours or of a user: from its own files alone, and without trust in
-/// their configuration.
+/// Returns the options for opening a repository of ours or of a user: only its own files are read,
+/// and its configuration is not trusted.
 pub(crate) fn isolated(limits: &GitLimits) -> gix::open::Options {
     let allocation = format!("gitoxide.objects.allocLimit={}", limits.object_bytes);
     gix::open::Options::isolated()
         .with(gix::sec::Trust::Reduced)
-        // Replacements would make one id show another version's content.
+        // Replacement references would make one id show another version's content.
         .config_overrides([allocation.as_str(), "core.useReplaceRefs=false"])
 }
 
@@ -71,8 +71,8 @@ impl Repository {
         Ok(Self { shared, folders })
     }
 
-    /// The same repository with everything that has arrived since it was opened: packs that were
-    /// added have no room in the table of an open one.
+    /// Opens the repository again with everything that has arrived since: an open one has no room
+    /// in its table for added packs.
     pub(crate) fn again(&self, limits: &GitLimits) -> Result<Self, StoreError> {
         Self::open(self.shared.path(), limits, Arc::clone(&self.folders))
     }
@@ -86,8 +86,8 @@ impl Repository {
         files.filter(|file| file.path().extension().is_some_and(|extension| extension == "pack")).count()
     }
 
-    /// What a branch or tag points to, be it a commit or an annotated tag; `None` if there is no
-    /// such branch or tag.
+    /// Returns the object that a branch or tag points to, a commit or an annotated tag; `None` if
+    /// there is no such branch or tag.
     pub(crate) fn target(&self, reference: &Reference) -> Result<Option<gix::ObjectId>, StoreError> {
         let repo = self.handle();
         let damaged = |error: gix::Error| on_disk(&format!("{reference} cannot be read"), &error);
@@ -97,19 +97,19 @@ impl Repository {
         found.follow_to_object().map(|id| Some(id.detach())).map_err(damaged)
     }
 
-    /// The commit that a branch or tag leads to; `None` if there is no such branch or tag.
+    /// Returns the commit that a branch or tag leads to; `None` if there is no such branch or tag.
     pub(crate) fn head(&self, reference: &Reference) -> Result<Option<gix::ObjectId>, StoreError> {
         self.target(reference)?.map(|target| self.commit_behind(target, reference)).transpose()
     }
 
-    /// The commit that an object is, or that it is an annotated tag of.
+    /// Returns the commit for an object that is one, or that is an annotated tag of one.
     pub(crate) fn commit_behind(&self, id: gix::ObjectId, of: &Reference) -> Result<gix::ObjectId, StoreError> {
         let repo = self.handle();
         let damaged = |error: gix::Error| on_disk(&format!("{of} cannot be read"), &error);
         let end = repo.find_object(id).and_then(gix::Object::peel_tags_to_end).map_err(damaged)?;
         if end.kind != gix::objs::Kind::Commit {
-            let what = format!("{of} leads to a {} and to no commit", end.kind);
-            return Err(StoreError::refused(what, "let it lead to a commit, or declare another one"));
+            let what = format!("{of} leads to a {} instead of a commit", end.kind);
+            return Err(StoreError::refused(what, "point it to a commit, or declare another one"));
         }
         Ok(end.id)
     }
@@ -118,13 +118,13 @@ impl Repository {
         self.handle().has_object(id)
     }
 
-    /// Whether a version and its root folder can be read.
+    /// Reports whether a version and its root directory can be read.
     pub(crate) fn holds(&self, id: gix::ObjectId) -> bool {
         let repo = self.handle();
         repo.find_commit(id).is_ok_and(|commit| commit.tree().is_ok_and(|tree| tree.decode().is_ok()))
     }
 
-    /// One version as a tree, inspected as a whole.
+    /// Returns one version as a tree, after an inspection of the whole version.
     pub(crate) fn tree(
         self: Arc<Self>,
         version: &VersionId,
@@ -141,7 +141,7 @@ impl Repository {
                 Ok(Arc::new(ObjectTree::new(tree.objects().clone(), entry.id)))
             }
             _ => Err(StoreError::vanished(
-                format!("folder `{}` in version {version}", shown(path.as_str())),
+                format!("directory `{}` in version {version}", shown(path.as_str())),
                 "restore it, or declare another path for the store; nothing is removed because of it",
             )),
         }
@@ -156,7 +156,7 @@ impl Repository {
 
     fn commit<'r>(&self, repo: &'r gix::Repository, version: &VersionId) -> Result<gix::Commit<'r>, StoreError> {
         let vanished = || {
-            let fix = "poll the store again; a history that was rewritten no longer has it";
+            let fix = "poll the store again; a rewritten history no longer has it";
             StoreError::vanished(format!("version {version}"), fix)
         };
         let id = gix::ObjectId::from_hex(version.as_str().as_bytes()).map_err(|_| vanished())?;
@@ -164,7 +164,7 @@ impl Repository {
         object.ok_or_else(vanished)?.try_into_commit().map_err(|_| vanished())
     }
 
-    /// How an offered version relates to the accepted one, by the history that is here.
+    /// Determines the relation of an offered version to the accepted one, by the local history.
     pub(crate) fn ancestry(
         &self,
         accepted: &VersionId,
@@ -194,14 +194,14 @@ impl Repository {
         })
     }
 
-    /// The version behind a branch or tag that a person names by its id or a beginning of it.
+    /// Finds the version behind a branch or tag that a person names by its id or a prefix of it.
     pub(crate) fn find(&self, reference: &Reference, name: &str, farthest: usize) -> Result<VersionId, StoreError> {
         let name = beginning_of_an_id(name)?;
         let found = self.find_behind(self.head(reference)?, &name, farthest)?;
         only_version(&name, found)
     }
 
-    /// The commits whose id begins so, among these and their ancestors.
+    /// Returns the commits among these and their ancestors whose id has the prefix.
     pub(crate) fn find_behind(
         &self,
         tips: impl IntoIterator<Item = gix::ObjectId>,
@@ -220,17 +220,17 @@ impl Repository {
         Ok(found)
     }
 
-    /// The commits that the references of this repository lead to.
+    /// Returns the commits that the references of this repository lead to.
     pub(crate) fn tips(&self) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
         let repo = self.handle();
         let damaged = |error: gix::Error| on_disk("the branches and tags cannot be read", &error);
         let references = repo.references().map_err(damaged)?;
         let mut tips = BTreeSet::new();
         for reference in references.all().map_err(damaged)? {
-            // A symbolic reference may lead nowhere, and then to no version.
+            // A symbolic reference without a target leads to no version.
             let Ok(target) = reference.map_err(damaged)?.follow_to_object() else { continue };
             let end = repo.find_object(target.detach()).and_then(gix::Object::peel_tags_to_end).map_err(damaged)?;
-            // A tag may lead to a file or a folder, which is no version.
+            // A tag of a file or a directory leads to no version.
             if end.kind == gix::objs::Kind::Commit {
                 tips.insert(end.id);
             }
@@ -238,7 +238,7 @@ impl Repository {
         Ok(tips)
     }
 
-    /// What a version says about itself.
+    /// Returns the metadata of a version.
     pub(crate) fn describe(&self, version: &VersionId) -> Result<VersionInfo, StoreError> {
         let repo = self.handle();
         let commit = self.commit(&repo, version)?;
@@ -261,11 +261,11 @@ impl Repository {
         })
     }
 
-    /// Whether `to` is `from` or one of its ancestors; `None` if the history is longer than what is
-    /// looked at.
+    /// Reports whether `to` is `from` or one of its ancestors; `None` if the history exceeds the
+    /// limit.
     ///
-    /// The walk does not trust the dates in versions: whoever writes them could make an ancestor
-    /// look younger.
+    /// The walk does not trust the dates in versions: their authors could date an ancestor
+    /// later.
     pub(crate) fn reaches(
         &self,
         from: gix::ObjectId,
@@ -287,25 +287,26 @@ impl Repository {
     }
 
     fn kept(&self) -> MutexGuard<'_, Folders> {
-        // Inserts are of whole listings, so what a panicking thread left is still right.
+        // Inserts are of whole listings, so the cache is valid even after a panic of another
+        // thread.
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The one version that a person means.
+/// Returns the one version that a person named.
 pub(crate) fn only_version(name: &str, found: BTreeSet<gix::ObjectId>) -> Result<VersionId, StoreError> {
     let version = |id: gix::ObjectId| VersionId::new(&id.to_string());
     let versions: Result<_, _> = found.into_iter().map(version).collect();
     setpoint_store::only_one(name, versions.map_err(|bad| StoreError::damaged(bad.to_string()))?)
 }
 
-/// What a person names a version by, if it can be that.
+/// Validates a prefix of an id that a person entered.
 pub(crate) fn beginning_of_an_id(name: &str) -> Result<String, StoreError> {
     let name = name.to_ascii_lowercase();
     if name.len() < SHORTEST_NAME || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(StoreError::refused(
-            format!("`{}` names no version", shown(&name)),
-            "give at least 4 digits of a commit's id",
+            format!("`{}` is not the id of a version", shown(&name)),
+            "enter at least 4 digits of a commit's id",
         ));
     }
     Ok(name)
@@ -333,11 +334,11 @@ impl Objects for GitObjects {
             return Ok(entries.clone());
         }
         let repo = self.repository.handle();
-        let damaged = |error: gix::Error| on_disk(&format!("folder {id} cannot be read"), &error);
+        let damaged = |error: gix::Error| on_disk(&format!("directory {id} cannot be read"), &error);
         let tree = repo.find_tree(git_id(id)?).map_err(damaged)?;
         let decoded = tree.decode().map_err(damaged)?;
         let mut entries = decoded.entries.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
-        // Git sorts folders as if their names ended in `/`; a listing is sorted by name.
+        // Git sorts directories as if their names ended in `/`; a listing is sorted by name.
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         let entries: Arc<[Entry]> = entries.into();
         let mut kept = self.repository.kept();
@@ -358,7 +359,7 @@ impl Objects for GitObjects {
         if size > self.file_bytes {
             return Err(StoreError::refused(
                 format!("file {id} is {size} bytes long, the limit is {}", self.file_bytes),
-                "do not render from it, or raise the limit of the store",
+                "do not use it, or raise the limit of the store",
             ));
         }
         Ok(Arc::from(repo.find_blob(git).map_err(damaged)?.data.as_slice()))

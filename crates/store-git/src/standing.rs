@@ -1,8 +1,8 @@
-//! Whether a tag stays where it was seen first. A tag is a promise: one that is moved is a
-//! rewritten history, also if what it leads to then descends from what it led to before.
+//! Detects moved tags. A tag is a promise: a moved tag counts as rewritten history, even if its new
+//! commit descends from the old one.
 //!
-//! Lies beside the copies of a repository, so that a new copy does not forget it. With the whole
-//! cache it is lost.
+//! The record is next to the copies of a repository, so that a new copy does not lose it. It is
+//! lost with the whole cache.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 use setpoint_store::StoreError;
 
-/// The second line of the file of a tag that was moved. For good: also one that was moved back is
-/// not what it promised to be.
+/// The second line of the file of a moved tag. It is permanent: a tag that was moved back has
+/// broken its promise too.
 const MOVED: &str = "moved";
 
-/// Where a tag stands, on disk.
+/// The commits of a tag, on disk.
 #[derive(Debug)]
 pub(crate) struct Standing {
     file: PathBuf,
@@ -25,7 +25,7 @@ impl Standing {
         Self { file }
     }
 
-    /// The tag leads to this commit.
+    /// Records that the tag leads to this commit.
     pub(crate) fn note(&self, head: gix::ObjectId) -> Result<(), StoreError> {
         match self.read()? {
             None => self.write(&format!("{head}\n")),
@@ -34,12 +34,12 @@ impl Standing {
         }
     }
 
-    /// It has led to more than one commit.
+    /// Reports whether the tag has led to more than one commit.
     pub(crate) fn was_moved(&self) -> Result<bool, StoreError> {
         Ok(self.read()?.is_some_and(|(_, moved)| moved))
     }
 
-    /// The first commit, and whether there were others.
+    /// Returns the first commit, and whether there were others.
     fn read(&self) -> Result<Option<(gix::ObjectId, bool)>, StoreError> {
         let text = match fs::read_to_string(&self.file) {
             Ok(text) => text,
@@ -51,9 +51,9 @@ impl Standing {
         match (first, rest.trim_end()) {
             (Ok(first), "") => Ok(Some((first, false))),
             (Ok(first), MOVED) => Ok(Some((first, true))),
-            // To guess would be to follow a tag that was moved.
+            // Guessing could follow a tag that was moved.
             _ => Err(StoreError::refused(
-                format!("{} does not say where the tag was", self.file.display()),
+                format!("{} does not record the tag's commit", self.file.display()),
                 "find out whether the tag was moved, then remove the file",
             )),
         }
@@ -66,8 +66,8 @@ impl Standing {
             file.sync_all()
         });
         let renamed = written.and_then(|()| fs::rename(&new, &self.file));
-        // The new name is only safe once its directory is: a tag that was moved would look like one
-        // that was not.
+        // The new name is durable only once its directory is: otherwise a moved tag could look like
+        // an unmoved one.
         renamed.and_then(|()| self.sync_directory()).map_err(|error| self.disk(&error))
     }
 
@@ -79,7 +79,10 @@ impl Standing {
     }
 
     fn disk(&self, error: &std::io::Error) -> StoreError {
-        // Not `damaged`: our copy is as good as it was.
-        StoreError::refused(format!("{} cannot be used: {error}", self.file.display()), "check its rights and space")
+        // Not `damaged`: our copy is still intact.
+        StoreError::refused(
+            format!("{} cannot be used: {error}", self.file.display()),
+            "check its permissions and free space",
+        )
     }
 }

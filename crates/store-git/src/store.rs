@@ -43,35 +43,35 @@ struct Inner {
     options: GitOptions,
     address: Address,
     reference: Reference,
-    /// The only version.
+    /// The only version that counts, if one is declared.
     pin: Option<Pin>,
     place: Place,
     inspector: Inspector,
-    /// The version that was opened last, for as long as somebody reads it: the apps of a store are
-    /// rendered from one version, several at a time.
+    /// The version opened last, for as long as a reader holds it: the apps of a store are rendered
+    /// from one version, several at a time.
     opened: Mutex<Option<(VersionId, Weak<dyn Tree>)>>,
 }
 
-/// A commit that has to be on what is followed.
+/// A commit that has to be on the followed branch or tag.
 #[derive(Debug)]
 struct Pin {
     commit: gix::ObjectId,
     version: VersionId,
-    /// The head whose history was looked through last, and whether the commit is in it.
+    /// The head whose history was searched last, and whether the commit is in it.
     looked: Mutex<Option<(gix::ObjectId, bool)>>,
 }
 
-/// Where versions are read from.
+/// The source of versions.
 #[derive(Debug)]
 enum Place {
-    /// A copy of ours.
+    /// Our copy of a remote repository.
     Mirror(Arc<Mirror>),
-    /// A repository on this machine, read in place.
+    /// A local repository, read in place.
     Here { folder: PathBuf, folders: Arc<Mutex<Folders>> },
 }
 
 impl GitStore {
-    /// Checks what was declared. Touches neither disk nor network: the first poll does.
+    /// Checks the options. Accesses neither disk nor network: the first poll does.
     pub fn open(options: GitOptions) -> Result<Self, StoreError> {
         let address = Address::parse(&options.url, options.allow_local)?;
         let reference = match &options.follow {
@@ -87,7 +87,7 @@ impl GitStore {
         }
         if pin.is_some() && options.shallow {
             return Err(StoreError::refused(
-                "a commit is looked for in a history, and a shallow store has none",
+                "a commit is searched for in the history, and a shallow store has none",
                 "remove `shallow` from the store's document",
             ));
         }
@@ -120,7 +120,7 @@ impl GitStore {
         version_of(head)
     }
 
-    /// The version that a person names, wherever the store offers it.
+    /// Finds a version that a person names, anywhere in the store.
     async fn find_offered(&self, name: &str) -> Result<VersionId, StoreError> {
         let (inner, wanted) = (self.inner.clone(), name.to_owned());
         let followed = blocking(move || inner.find(&wanted)).await;
@@ -143,7 +143,7 @@ impl GitStore {
         only_version(&name, found)
     }
 
-    /// Does work that asks the server, one at a time, for as long as the store's patience lasts.
+    /// Runs work that contacts the server, one at a time, within the store's time limit.
     async fn in_turn<T: Send + 'static>(
         &self,
         mirror: &Mirror,
@@ -156,7 +156,7 @@ impl GitStore {
         let mut work = std::pin::pin!(blocking(move || work(talk)));
         match timeout(self.inner.options.patience.total, &mut work).await {
             Ok(done) => done,
-            // Work of our own, as resolving a pack, sees the flag at its next step.
+            // Local work, such as resolving a pack, checks the flag at its next step.
             Err(_) => {
                 interrupt.ring();
                 work.await
@@ -175,7 +175,7 @@ impl Pin {
         Ok(Self { commit, version: version_of(commit)?, looked: Mutex::default() })
     }
 
-    /// Whether the commit is in the history of a head. A history is looked through once.
+    /// Reports whether the commit is in the history of a head. A history is searched once.
     fn is_on(&self, head: gix::ObjectId, store: &Inner) -> Result<bool, StoreError> {
         let known = *self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = known.filter(|(of, _)| *of == head) {
@@ -184,7 +184,7 @@ impl Pin {
         let most = store.options.limits.history;
         let found = store.repository()?.reaches(head, self.commit, most)?.ok_or_else(|| {
             let (commit, reference) = (self.commit, &store.reference);
-            let what = format!("commit {commit} is not among the newest {most} of {reference}");
+            let what = format!("commit {commit} is not among the newest {most} commits of {reference}");
             StoreError::refused(what, "declare a newer one, or raise the limit of the store")
         })?;
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, found));
@@ -192,13 +192,13 @@ impl Pin {
     }
 }
 
-/// What a conversation with a server needs of the process.
+/// The parts of the process that a conversation with a server needs.
 struct Talk {
     runtime: Handle,
     interrupt: Arc<Interrupt>,
 }
 
-/// Ends the work of a poll that nobody waits for any more.
+/// Ends the work of a poll whose caller no longer waits.
 struct GiveUp(Arc<Interrupt>);
 
 impl Drop for GiveUp {
@@ -207,14 +207,13 @@ impl Drop for GiveUp {
     }
 }
 
-/// Does work that blocks where blocking is allowed. A panic in it is an error of this store and of
-/// no other.
+/// Runs blocking work where blocking is allowed. A panic in it is an error of this store only.
 #[expect(clippy::disallowed_methods, reason = "the door: work on a repository blocks, one for each poll or read")]
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(StoreError::damaged("reading the repository failed in a way nobody foresaw")))
+    done.unwrap_or_else(|_| Err(StoreError::damaged("reading the repository failed unexpectedly")))
 }
 
 impl Inner {
@@ -222,8 +221,8 @@ impl Inner {
         self.repository()?.head(&self.reference)?.ok_or_else(|| self.reference.vanished())
     }
 
-    /// What is a version while the branch or tag leads to this head: the commit that is declared,
-    /// or else the head itself.
+    /// Returns the version while the branch or tag leads to this head: the declared commit, or else
+    /// the head itself.
     fn offered(&self, head: gix::ObjectId) -> Result<gix::ObjectId, StoreError> {
         let Some(pin) = &self.pin else { return Ok(head) };
         let (commit, reference) = (pin.commit, &self.reference);
@@ -236,7 +235,7 @@ impl Inner {
         ))
     }
 
-    /// Has our copy ask the server.
+    /// Lets our copy contact the server.
     fn converse<T>(
         &self,
         Talk { runtime, interrupt }: Talk,
@@ -256,7 +255,7 @@ impl Inner {
         ask(mirror, &poll)
     }
 
-    /// The versions of a repository on this machine whose id begins so, on any branch or tag.
+    /// Returns the versions of a local repository whose id has this prefix, on any branch or tag.
     fn find_here(&self, name: &str) -> Result<BTreeSet<gix::ObjectId>, StoreError> {
         let repository = self.repository()?;
         repository.find_behind(repository.tips()?, name, self.options.limits.history)
@@ -293,7 +292,7 @@ impl Inner {
         }
     }
 
-    /// Notes damage of our copy, so that the next poll starts over.
+    /// Reports damage of our copy, so that the next poll fetches everything again.
     fn noting_damage<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let (Err(StoreError::Damaged { detail }), Place::Mirror(mirror)) = (&result, &self.place) {
             mirror.report_damage(detail.clone());
@@ -303,7 +302,7 @@ impl Inner {
 
     fn tree(&self, version: &VersionId) -> Result<Arc<dyn Tree>, StoreError> {
         if let Some(pin) = self.pin.as_ref().filter(|pin| pin.version != *version) {
-            let fix = format!("its document declares commit {} alone", pin.version);
+            let fix = format!("its document declares only commit {}", pin.version);
             return Err(StoreError::vanished(format!("version {version}"), fix));
         }
         if let Some(tree) = self.open_now(version) {
@@ -315,7 +314,7 @@ impl Inner {
         Ok(tree)
     }
 
-    /// The tree of a version that somebody reads right now.
+    /// Returns the tree of a version that a reader still holds.
     fn open_now(&self, version: &VersionId) -> Option<Arc<dyn Tree>> {
         let opened = self.opened();
         let (of, tree) = opened.as_ref()?;
@@ -325,7 +324,7 @@ impl Inner {
     fn ancestry(&self, accepted: &VersionId, offered: &VersionId) -> Result<Ancestry, StoreError> {
         let ancestry = self.noting_damage(self.repository()?.ancestry(accepted, offered, &self.options.limits))?;
         match &self.place {
-            // What a person declared by its id does not come of where the tag is.
+            // A commit that a person declared by its id does not depend on the tag.
             Place::Mirror(mirror) if ancestry != Ancestry::Same && self.pin.is_none() && self.reference.is_tag() => {
                 Ok(if mirror.standing().was_moved()? { Ancestry::Rewritten } else { ancestry })
             }
@@ -348,12 +347,12 @@ impl Inner {
     }
 }
 
-/// Reads the secret and makes it a header.
+/// Reads the secret and converts it to a header.
 fn authorization(credentials: &Credentials) -> Result<Option<Authorization>, StoreError> {
     let account = match credentials {
         Credentials::None => return Ok(None),
-        // Servers take a token as the password of any user; this name is the one of the largest of
-        // them.
+        // Servers accept a token as the password of any user; this name is the one of the largest
+        // server.
         Credentials::Token { file } => format!("x-access-token:{}", secret_in(file)?.open()),
         Credentials::Basic { file } => {
             let secret = secret_in(file)?;

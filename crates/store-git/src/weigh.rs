@@ -1,10 +1,10 @@
-//! Weighs a pack before it is unpacked: how large its objects are, and how much of them is held in
+//! Weighs a pack before it is unpacked: the size of its objects, and how many bytes of them are in
 //! memory at once.
 //!
-//! A pack of some kilobytes can describe terabytes, because an object may be a list of copies out
-//! of another one. gix limits each object, but not their sum: while it walks a tree of such deltas
-//! it keeps every object that has a second child to come. So the tree is measured first, from the
-//! sizes that the pack declares, in memory that does not depend on them.
+//! A pack of some kilobytes can describe terabytes, because an object may be a list of copies from
+//! another one. gix limits each object, but not their sum: while it walks a tree of such deltas, it
+//! holds every object that has another child to come. So the tree is measured first, from the sizes
+//! that the pack declares, in memory that does not depend on them.
 
 use std::io::{self, BufRead};
 
@@ -14,17 +14,17 @@ use setpoint_store::StoreError;
 use crate::options::GitLimits;
 use crate::pace::Pace;
 
-/// More objects than this are refused: each costs memory while the pack is unpacked.
+/// The most objects of a pack: each costs memory while the pack is unpacked.
 const OBJECTS: u32 = 1_500_000;
 
-/// What is known of one object of the pack.
+/// The measurements of one object of the pack.
 struct Weighed {
     offset: u64,
     parent: Option<u32>,
-    /// Bytes when unpacked, at most the limit of an object.
+    /// The bytes when unpacked, at most the limit of an object.
     size: u32,
     children: u32,
-    /// Bytes that are kept of its ancestors while it is unpacked.
+    /// The bytes held of its ancestors while it is unpacked.
     held: u64,
 }
 
@@ -35,17 +35,17 @@ pub(crate) fn weigh(pack: impl BufRead, limits: &GitLimits, pace: &Pace) -> Resu
     scale.exactly(&mut header)?;
     let count = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
     if &header[..4] != b"PACK" {
-        return Err(malformed("it does not begin like one"));
+        return Err(malformed("it does not begin with the signature of a pack"));
     }
     if count > OBJECTS {
         return Err(too_heavy(&format!("it holds {count} objects, the limit is {OBJECTS}")));
     }
     let mut objects: Vec<Weighed> = Vec::new();
-    // A base that is named by its id may be any object: all of them are counted as if they were
-    // held at once.
+    // A base that is named by its id may be any object: all of them count as if they were held at
+    // once.
     let mut by_id = 0_u64;
     for _ in 0..count {
-        // A gigabyte may decompress to a thousand: time is what ends that.
+        // A gigabyte may decompress to a thousand: the time limit ends that.
         pace.go_on()?;
         let (object, is_by_id) = scale.object(&objects, limits)?;
         if is_by_id {
@@ -64,7 +64,8 @@ pub(crate) fn weigh(pack: impl BufRead, limits: &GitLimits, pace: &Pace) -> Resu
     Ok(())
 }
 
-/// The most that is held at once. Bases precede what is made from them, so one pass is enough.
+/// Returns the most bytes held at once. Bases precede the objects made from them, so one pass is
+/// enough.
 fn heaviest(objects: &mut [Weighed]) -> u64 {
     let mut most = 0;
     for n in 0..objects.len() {
@@ -86,7 +87,7 @@ struct Scale<R> {
 }
 
 impl<R: BufRead> Scale<R> {
-    /// Reads one object's header and looks at the beginning of its data; whether its base is named
+    /// Reads one object's header and the beginning of its data. Reports whether its base is named
     /// by id.
     fn object(&mut self, known: &[Weighed], limits: &GitLimits) -> Result<(Weighed, bool), StoreError> {
         let offset = self.at;
@@ -143,7 +144,7 @@ impl<R: BufRead> Scale<R> {
         Ok(distance)
     }
 
-    /// Passes over an object's data and gives its first bytes.
+    /// Skips an object's data and returns its first bytes.
     fn skip(&mut self, declared: u64) -> Result<Vec<u8>, StoreError> {
         self.inflate.reset();
         let mut beginning = Vec::new();
@@ -160,11 +161,11 @@ impl<R: BufRead> Scale<R> {
             self.pack.consume(read);
             self.at += u64::try_from(read).map_err(|_| malformed("it is too long"))?;
             if self.inflate.total_out() > declared {
-                return Err(malformed("an object is longer than it says"));
+                return Err(malformed("an object is longer than it declares"));
             }
             match status {
                 Status::StreamEnd if self.inflate.total_out() == declared => return Ok(beginning),
-                Status::StreamEnd => return Err(malformed("an object is shorter than it says")),
+                Status::StreamEnd => return Err(malformed("an object is shorter than it declares")),
                 _ if at_end => return Err(malformed("it ends in the middle of an object")),
                 _ => {}
             }
@@ -187,12 +188,12 @@ impl<R: BufRead> Scale<R> {
     }
 }
 
-/// The size of what a delta makes: the second of the two numbers it begins with.
+/// Returns the size of a delta's result: the second of the two numbers at its beginning.
 fn result_size(delta: &[u8]) -> Result<u64, StoreError> {
     let mut numbers = delta.split_inclusive(|byte| byte & 0x80 == 0);
     let result =
         numbers.nth(1).filter(|number| number.len() <= 9 && number.last().is_some_and(|byte| byte & 0x80 == 0));
-    let result = result.ok_or_else(|| malformed("a delta does not say how long it is"))?;
+    let result = result.ok_or_else(|| malformed("a delta does not declare its length"))?;
     Ok(result.iter().rev().fold(0, |size, byte| (size << 7) | u64::from(byte & 0x7f)))
 }
 

@@ -1,5 +1,5 @@
-//! New versions in a repository on this machine, without the `git` program: what `setpoint init`
-//! and `setpoint demo` use.
+//! Writes new versions to a local repository without the `git` program, for `setpoint init` and
+//! `setpoint demo`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::options::GitLimits;
 use crate::reference::{Branch, Reference};
 use crate::repository::{Repository, isolated};
 
-/// What a new version does to one path.
+/// The change of one path in a new version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     Write { path: StorePath, bytes: Vec<u8> },
     Remove { path: StorePath },
 }
 
-/// Who makes a version, and when.
+/// The author of a version, with the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Author {
     pub name: String,
@@ -30,16 +30,16 @@ pub struct Author {
     pub at: Timestamp,
 }
 
-/// What a new version stands on.
+/// The parent of a new version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parent {
-    /// The branch's head, or nothing if it is the first version.
+    /// The branch's head, or none if it is the first version.
     Head,
-    /// Nothing, with the head's files: history is rewritten.
+    /// No parent, with the head's files: history is rewritten.
     Orphan,
 }
 
-/// A bare repository on this machine that we may write to.
+/// A local bare repository that we may write to.
 #[derive(Debug)]
 pub struct LocalRepository {
     folder: PathBuf,
@@ -47,10 +47,10 @@ pub struct LocalRepository {
 }
 
 impl LocalRepository {
-    /// Makes an empty bare repository in a folder that is empty or does not exist.
+    /// Creates an empty bare repository in a directory that is empty or does not exist.
     pub fn init(folder: &Path) -> Result<Self, StoreError> {
         if let Some(parent) = folder.parent() {
-            let damaged = |error| StoreError::damaged(format!("{} cannot be made: {error}", parent.display()));
+            let damaged = |error| StoreError::damaged(format!("{} cannot be created: {error}", parent.display()));
             std::fs::create_dir_all(parent).map_err(damaged)?;
         }
         let shared = gix::ThreadSafeRepository::init_opts(
@@ -63,7 +63,7 @@ impl LocalRepository {
         Ok(Self { folder: folder.to_owned(), repository: Repository::new(shared, Arc::default())? })
     }
 
-    /// Opens a repository that is already there.
+    /// Opens an existing repository.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let repository = Repository::open(folder, &GitLimits::default(), Arc::default())?;
         Ok(Self { folder: folder.to_owned(), repository })
@@ -73,7 +73,7 @@ impl LocalRepository {
         &self.folder
     }
 
-    /// Makes a version and lets the branch point to it. Fails if somebody else moved the branch
+    /// Creates a version and points the branch to it. Fails if another writer moved the branch
     /// meanwhile.
     pub fn commit(
         &self,
@@ -125,7 +125,8 @@ fn changed(repo: &gix::Repository, base: &gix::Tree<'_>, changes: &[Change]) -> 
     Ok(editor.write()?.detach())
 }
 
-/// A name or address that can stand in a version: one line, without what delimits it there.
+/// Validates a name or address for a version: one line, without the characters that delimit it
+/// there.
 fn checked(text: &str) -> Result<&str, StoreError> {
     if text.trim().is_empty() || text.contains(['<', '>', '\n', '\r', '\0']) {
         return Err(StoreError::refused(

@@ -1,9 +1,8 @@
-//! Who runs the engine has an environment and a configuration of git; neither reaches a store.
+//! Tests that neither the user's environment nor the user's configuration of git affects a store.
 
 use setpoint_testbed::program;
 
-/// Tests that fetch over https, over ssh, with credentials, and that read and write on this
-/// machine.
+/// Tests that fetch over https, over ssh, with credentials, and that read and write locally.
 const TESTS: [&str; 4] = [
     "following::a_version_is_read_without_a_checkout",
     "local::versions_are_written_and_git_agrees_with_them",
@@ -11,7 +10,7 @@ const TESTS: [&str; 4] = [
     "ssh::the_right_key_and_host_open_the_store",
 ];
 
-/// Each would change where, how or what git reads. Proxies are what HTTP clients read.
+/// Each would change where, how or what git reads. HTTP clients read the proxies.
 const VARIABLES: [(&str, &str); 16] = [
     ("GIT_DIR", "/nonexistent"),
     ("GIT_COMMON_DIR", "/nonexistent"),

@@ -1,4 +1,4 @@
-//! Servers that fail, lie, stall and lead elsewhere. None of it is ever an empty store.
+//! Tests servers that fail, lie, stall and redirect. None of this ever results in an empty store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -215,12 +215,12 @@ fn a_poll_that_nobody_waits_for_ends_at_once() {
     runtime.block_on(async {
         let given_up = tokio::time::timeout(Duration::from_millis(200), poll(&store)).await;
         assert!(given_up.is_err(), "the server hangs");
-        // It leaves the turn to the next one, who is answered.
+        // The turn passes to the next poll, which succeeds.
         scene.server.mend();
         assert!(poll(&store).await.is_ok());
     });
-    // Dropping a runtime waits for the threads that block: with a poll that went on, for all of its
-    // patience.
+    // Dropping a runtime waits for blocking threads: if the poll continued, for its whole time
+    // limit.
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! A branch is followed: polled, fetched when it moved, opened, related and described.
+//! Tests that a branch is followed: polled, fetched when it moved, opened, related and described.
 
 use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::Timestamp;
@@ -29,7 +29,7 @@ async fn a_version_is_read_without_a_checkout() {
     assert_eq!(read(&*tree, "apps/nothing"), None);
     let listing = tree.list(&path("apps")).unwrap().unwrap();
     let names: Vec<_> = listing.entries.iter().map(|entry| (entry.name.as_ref(), entry.kind)).collect();
-    // `git ls-tree` shows shop.yaml before shop/, because it sorts folders with their slash; a
+    // `git ls-tree` shows shop.yaml before shop/, because it sorts directories with their slash; a
     // listing is sorted by name.
     assert_eq!(
         names,
@@ -261,7 +261,8 @@ async fn damage_found_while_reading_is_mended_by_the_next_poll() {
     let version = head(&store).await;
     let copy = scene.copy();
     let folder = scene.repository.git(&["rev-parse", "main:a"], b"");
-    // A pack without the folder `a`: the head and its root are whole, what is below is not.
+    // A pack without the directory `a`: the head and its root are complete, the content below is
+    // not.
     let wanted = scene.repository.git(&["rev-list", "--objects", "main"], b"");
     let kept: String =
         wanted.lines().filter(|line| !line.starts_with(&folder)).map(|line| format!("{}\n", &line[..40])).collect();

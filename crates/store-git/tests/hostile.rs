@@ -1,4 +1,4 @@
-//! Repositories that mean harm: each is refused as a whole, with its place and a way out.
+//! Tests hostile repositories: each is refused as a whole, with the place and the fix.
 
 use setpoint_core::observed::UnknownReason;
 use setpoint_store::StoreError;
@@ -114,7 +114,7 @@ async fn case_24_attributes_run_nothing_and_change_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_sends_more_than_the_limit_is_cut_off() {
     let scene = Scene::new();
-    // Does not compress: git would otherwise send less than the limit.
+    // The data does not compress: git would otherwise send less than the limit.
     let mut state = 1_u64;
     let noise = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,4 +1,4 @@
-//! Repositories on this machine, and new versions written into them without the `git` program.
+//! Tests local repositories, and new versions written to them without the `git` program.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,5 +1,5 @@
-//! The Git store against real parts: `git` itself, `git http-backend` behind TLS, the system's
-//! `sshd`; and against servers and repositories that mean harm. `case_NN` are the bad-input cases
+//! Tests the Git store against real parts: `git` itself, `git http-backend` behind TLS, the
+//! system's `sshd`; and against hostile servers and repositories. `case_NN` are the bad-input cases
 //! that every store of this kind has to survive.
 
 mod environment;

@@ -1,4 +1,4 @@
-//! What the store offers beyond the branch it follows: found and fetched for a plan, never
+//! Tests versions outside the followed branch: they are found and fetched for a plan, never
 //! followed.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use setpoint_testbed::{Item, On};
 
 use crate::scene::{Scene, head, opened, poll, read};
 
-/// A repository with a branch of two commits that is not merged, a pull request and a tag; answers
+/// Builds a repository with an unmerged branch of two commits, a pull request and a tag. Returns
 /// the ids.
 fn unmerged(scene: &Scene) -> [String; 5] {
     let repository = &scene.repository;

@@ -1,4 +1,4 @@
-//! Packs made to exhaust memory, and objects made to collide.
+//! Tests packs that are meant to exhaust memory, and objects that are meant to collide.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Pack {
         Self { bytes: b"PACK\0\0\0\x02\0\0\0\0".to_vec(), entries: 0, starts: Vec::new() }
     }
 
-    /// Adds an entry with its kind and the size it has when unpacked.
+    /// Adds an entry with its kind and its unpacked size.
     fn add(&mut self, kind: u8, base: Option<usize>, data: &[u8]) -> usize {
         let start = self.bytes.len();
         let mut size = data.len();
@@ -53,7 +53,7 @@ impl Pack {
     }
 }
 
-/// How far back a base is, in git's encoding.
+/// Encodes the distance to a base as git does.
 fn offset(mut distance: usize) -> Vec<u8> {
     let mut bytes = vec![u8::try_from(distance & 0x7f).expect("seven bits")];
     while distance > 0x7f {
@@ -64,7 +64,7 @@ fn offset(mut distance: usize) -> Vec<u8> {
     bytes
 }
 
-/// A zlib stream without compression: bombs here come from deltas.
+/// Returns a zlib stream without compression: bombs here come from deltas.
 fn zlib(data: &[u8]) -> Vec<u8> {
     let mut out = vec![0x78, 0x01];
     let mut chunks = data.chunks(65_535).peekable();
@@ -84,7 +84,7 @@ fn zlib(data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A delta that copies all of its base so many times, and then adds a byte of its own.
+/// Returns a delta that copies its whole base this many times, and then adds a byte of its own.
 fn copies(base: usize, times: usize, own: u8) -> Vec<u8> {
     let mut delta = Vec::new();
     for mut size in [base, base * times + 1] {
@@ -116,7 +116,7 @@ async fn poll_with(pack: Arc<[u8]>) -> (Scene, Result<setpoint_core::name::Versi
     (scene, polled)
 }
 
-/// The most memory this process ever had.
+/// Returns the peak memory of this process.
 fn peak_mebibytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells");
@@ -145,7 +145,7 @@ async fn case_16_a_tree_of_large_deltas_is_not_held_in_memory_at_once() {
     let size = 60_000 * 500;
     let base = pack.add(BLOB, None, &[b'x'; 60_000]);
     let mut parent = pack.add(DELTA, Some(base), &copies(60_000, 500, 0));
-    // Each has two children, so that it has to be kept until the second one is done.
+    // Each has two children, so it must be held until the second one is done.
     for (n, length) in (0..40).zip(size + 1..) {
         let other = copies(length, 1, 200);
         pack.add(DELTA, Some(parent), &other);

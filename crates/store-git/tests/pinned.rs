@@ -1,5 +1,5 @@
-//! Stores that do not follow a branch wherever it goes: by a tag, which stays where it is, or by
-//! one commit alone.
+//! Tests stores that do not follow a branch: they use a tag, which must not move, or a single
+//! commit.
 
 use setpoint_core::observed::UnknownReason;
 use setpoint_core::version::Ancestry;
@@ -17,7 +17,7 @@ fn of_commit(scene: &Scene, id: &str) -> GitStore {
     scene.store_with(|options| options.commit = Some(id.to_owned()))
 }
 
-/// Commits on `main`, one after the other; the file `n` holds their numbers.
+/// Adds commits to `main`, one after the other; the file `n` holds their numbers.
 fn history(scene: &Scene, length: usize) -> Vec<String> {
     let mut commits: Vec<String> = Vec::new();
     for n in 0..length {
@@ -57,7 +57,7 @@ async fn a_poll_asks_for_the_one_tag_and_fetches_nothing_while_it_stays() {
     let commits = history(&scene, 2);
     scene.repository.git(&["tag", "-a", "-m", "one", "v1", &commits[0]], b"");
     scene.repository.git(&["tag", "-a", "-m", "another", "v1.1", &commits[1]], b"");
-    // A branch of the same name is something else.
+    // A branch of the same name is a different reference.
     scene.repository.git(&["update-ref", "refs/heads/v1", &commits[1]], b"");
     let store = of_tag(&scene, "v1");
     assert_eq!(head(&store).await.as_str(), commits[0]);
@@ -87,7 +87,8 @@ async fn a_tag_that_moves_is_a_rewritten_history_even_if_it_moves_forwards() {
     assert_eq!(store.ancestry(&versions[2], &versions[2]).await.unwrap(), Ancestry::Same, "a person accepted it");
     assert_eq!(read(&*store.open(&versions[1]).await.unwrap(), "n").as_deref(), Some("1"), "what was accepted is kept");
 
-    // Neither a new process nor a new copy forgets it, and to move it back does not mend it.
+    // Neither a new process nor a new copy forgets the move, and moving the tag back does not undo
+    // it.
     let store = scene.store_with(|options| {
         options.follow = Follow::tag("v1");
         options.cache = GitCache::at(scene.folder.path().join("cache"));
@@ -190,7 +191,7 @@ async fn a_commit_behind_the_head_stays_the_version_while_the_branch_moves_on() 
     assert!(matches!(&other, Err(StoreError::Vanished { .. })), "another version than the declared one was opened");
     assert_eq!(store.find(&commits[1][..8]).await.unwrap().as_str(), commits[1]);
     assert!(store.find(&commits[2]).await.is_err(), "another version than the declared one was found");
-    // It shares the copy, and nothing else, with a store that follows the branch.
+    // It shares only the copy with a store that follows the branch.
     assert_ne!(head(&scene.store()).await.as_str(), commits[1]);
     assert_eq!(head(&store).await.as_str(), commits[1]);
     assert_eq!(std::fs::read_dir(scene.folder.path().join("cache")).unwrap().count(), 1);
@@ -208,7 +209,7 @@ async fn a_commit_that_the_branch_does_not_have_is_unknown_until_it_has_it() {
     assert_eq!(store.take_notices(), [""; 0], "our copy is whole");
     scene.repository.git(&["update-ref", "refs/heads/main", &stray], b"");
     assert_eq!(head(&store).await.as_str(), stray);
-    // The object is still here, but no longer on the branch.
+    // The object is still local, but no longer on the branch.
     scene.repository.git(&["update-ref", "refs/heads/main", &commits[0]], b"");
     assert!(poll(&store).await.is_err());
 }

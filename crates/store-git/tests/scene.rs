@@ -46,12 +46,12 @@ impl Scene {
         GitStore::open(options).expect("the options of tests are valid")
     }
 
-    /// A store as another process would open it: without what this one remembers.
+    /// Opens a store as another process would: without the state of this one.
     pub(crate) fn store_of_a_new_process(&self) -> GitStore {
         self.store_with(|options| options.cache = GitCache::at(self.folder.path().join("cache")))
     }
 
-    /// The folder of the only copy in the cache.
+    /// Returns the directory of the only copy in the cache.
     pub(crate) fn copy(&self) -> std::path::PathBuf {
         let mirror = only_entry(&self.folder.path().join("cache"));
         only_entry(&mirror)
@@ -67,7 +67,7 @@ fn only_entry(folder: &Path) -> std::path::PathBuf {
     entries[0].clone()
 }
 
-/// Little patience, for servers that try it.
+/// Returns short time limits, for slow servers.
 pub(crate) fn impatient() -> Patience {
     Patience {
         connect: Duration::from_secs(2),

@@ -1,4 +1,4 @@
-//! Credentials open the store, and show nowhere.
+//! Tests that credentials open the store and are never shown.
 
 use setpoint_core::observed::UnknownReason;
 use setpoint_store::{Store, StoreError};

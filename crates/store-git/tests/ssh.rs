@@ -1,5 +1,5 @@
-//! The system's `sshd`: the right key and host open the store, everything else is denied before
-//! anything is said.
+//! Tests the system's `sshd`: the right key and host open the store; all others are denied before
+//! any data is sent.
 
 use setpoint_core::observed::UnknownReason;
 use setpoint_store::{Store, StoreError};

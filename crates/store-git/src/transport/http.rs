@@ -1,7 +1,7 @@
 //! Smart HTTP over TLS: our own client under gix's protocol.
 //!
-//! Ours, because the limits of [`Pace`] have to be under every read, because a redirect must not
-//! carry credentials to another host (cases 6 and 7), and because nothing may come from the
+//! It is our own because the limits of [`Pace`] must apply to every read, because a redirect must
+//! not carry credentials to another host (cases 6 and 7), and because nothing may come from the
 //! environment: no proxy, no `.netrc`, no cookies.
 
 use std::any::Any;
@@ -18,13 +18,14 @@ use setpoint_store::StoreError;
 use crate::options::Patience;
 use crate::pace::Pace;
 
-/// Redirects that are followed within one host, as when a repository was renamed.
+/// The most redirects that are followed within one host, for example after a repository was
+/// renamed.
 const REDIRECTS: usize = 5;
 
 /// The `Authorization` header of every request.
 pub(crate) type Authorization = Secret<String>;
 
-/// An HTTP client that trusts the given authorities alone, or those of the system.
+/// Builds an HTTP client that trusts only the given CA certificates, or those of the system.
 pub(crate) fn client(authorities: Option<&Path>, patience: Patience) -> Result<Client, StoreError> {
     let mut builder = Client::builder()
         .https_only(true)
@@ -32,12 +33,12 @@ pub(crate) fn client(authorities: Option<&Path>, patience: Patience) -> Result<C
         .referer(false)
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(patience.connect)
-        // One poll, one client: connections are not kept while nobody asks.
+        // One poll, one client: no idle connections remain between polls.
         .pool_max_idle_per_host(1);
     if let Some(file) = authorities {
-        let fix = "write the PEM certificates of the authorities to trust into it";
+        let fix = "write the PEM certificates of the trusted CAs into it";
         let refused = |what: &dyn std::fmt::Display| {
-            StoreError::refused(format!("the authorities in {} cannot be used: {what}", file.display()), fix)
+            StoreError::refused(format!("the CA certificates in {} cannot be used: {what}", file.display()), fix)
         };
         let pem = std::fs::read(file).map_err(|error| refused(&error))?;
         let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| refused(&error))?;
@@ -54,7 +55,7 @@ pub(crate) struct HttpClient {
     client: Client,
     authorization: Option<Authorization>,
     pace: Arc<Pace>,
-    /// Where the repository really is, once the server told.
+    /// The final URL of the repository, once a redirect gave it.
     base: Option<String>,
 }
 
@@ -104,18 +105,18 @@ impl HttpClient {
         }
         Err(self.pace.end(StoreError::refused(
             format!("the server redirected more than {REDIRECTS} times"),
-            "declare the URL that the server leads to",
+            "declare the URL that the server redirects to",
         )))
     }
 }
 
-/// Where a redirect leads, if it stays on the host and encrypted.
+/// Returns the target of a redirect, if it stays on the host and encrypted.
 fn location(from: &Url, response: &Response) -> Result<Url, StoreError> {
     let text = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let to = text.and_then(|text| from.join(text).ok());
-    let fix = "declare the URL that the repository has now";
+    let fix = "declare the present URL of the repository";
     let Some(to) = to else {
-        return Err(StoreError::refused("the server redirects, but does not say where", fix));
+        return Err(StoreError::refused("the server redirects, but gives no location", fix));
     };
     let (host, port) = (to.host_str().unwrap_or_default(), to.port_or_known_default().unwrap_or_default());
     if to.scheme() != "https" {
@@ -135,24 +136,24 @@ fn send(client: &Client, pace: &Pace, request: Request) -> io::Result<Response> 
     answer.map_err(|error| pace.end(StoreError::unreachable(chain(&error))))
 }
 
-/// An answer that is one; everything else ends the poll with its class.
+/// Returns a successful response; any other ends the poll with its class.
 fn accepted(pace: &Pace, response: Response) -> io::Result<Response> {
     let status = response.status();
     let error = match status {
         _ if status.is_success() => return Ok(response),
-        StatusCode::UNAUTHORIZED => StoreError::denied("the server wants other credentials (401)"),
+        StatusCode::UNAUTHORIZED => StoreError::denied("the server requires other credentials (401)"),
         StatusCode::FORBIDDEN => StoreError::denied("the credentials do not permit reading this repository (403)"),
         StatusCode::NOT_FOUND | StatusCode::GONE => StoreError::vanished(
             "the repository",
-            "check the URL and the rights: many servers answer 404 to whom may not know",
+            "check the URL and the permissions: many servers respond 404 without permission",
         ),
-        StatusCode::TOO_MANY_REQUESTS => StoreError::unreachable("the server asks to be left alone for a while (429)"),
-        _ => StoreError::unreachable(format!("the server answered {status}")),
+        StatusCode::TOO_MANY_REQUESTS => StoreError::unreachable("the server limits the rate of requests (429)"),
+        _ => StoreError::unreachable(format!("the server responded {status}")),
     };
     Err(pace.end(error))
 }
 
-/// An error with its causes, without the URL: what is asked for is said elsewhere.
+/// Formats an error with its causes, without the URL, which other messages name.
 fn chain(error: &reqwest::Error) -> String {
     let mut text = String::from(if error.is_connect() { "connecting failed" } else { "the exchange failed" });
     let mut source = std::error::Error::source(error);
@@ -185,7 +186,7 @@ impl Http for HttpClient {
         let tail = url.strip_prefix(base_url).unwrap_or_default();
         if response.url().as_str() != url {
             let base = response.url().as_str().strip_suffix(tail).ok_or_else(|| {
-                let what = "the server redirects to something that is no repository";
+                let what = "the server redirects to a URL that is not a repository";
                 gix::Error::from_error(self.pace.end(StoreError::refused(what, "declare the repository's URL")))
             })?;
             self.base = Some(base.to_owned());
@@ -219,7 +220,7 @@ impl Http for HttpClient {
     }
 }
 
-/// One request and its answer. A `POST` is sent when its answer is first asked for: until then gix
+/// One request and its response. A `POST` is sent when its response is first read: until then gix
 /// writes the body.
 #[derive(Clone)]
 pub(crate) struct Exchange {
@@ -244,23 +245,23 @@ impl Exchange {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is one assignment; after a panic in between the exchange is `Over`, which
+        // Every change is one assignment; after a panic in between, the exchange is `Over`, which
         // reads as an end.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends the request if that was not done yet.
+    /// Sends the request if it has not been sent yet.
     fn ask(&self) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state();
         if let State::Writing { .. } = *state {
             let State::Writing { client, mut request, body } = std::mem::replace(&mut *state, State::Over) else {
-                unreachable!("it was just looked at under the same lock");
+                unreachable!("it was just checked under the same lock");
             };
             *request.body_mut() = Some(body.into());
             let response = send(&client, &self.pace, *request)?;
             if response.status().is_redirection() {
                 let what = "the server redirects in the middle of a conversation";
-                return Err(self.pace.end(StoreError::refused(what, "declare the URL that it leads to")));
+                return Err(self.pace.end(StoreError::refused(what, "declare the URL that it redirects to")));
             }
             *state = State::Answered(Box::new(accepted(&self.pace, response)?));
         }
@@ -301,7 +302,7 @@ fn lines(headers: &HeaderMap) -> Vec<u8> {
     text
 }
 
-/// Where gix writes the body of a `POST`.
+/// The writer of the body of a `POST`, for gix.
 pub(crate) struct PostBody(Exchange);
 
 impl Write for PostBody {
@@ -320,7 +321,7 @@ impl Write for PostBody {
     }
 }
 
-/// The answer's headers, one a line.
+/// The response's headers, one per line.
 pub(crate) struct Headers {
     exchange: Exchange,
     text: Option<io::Cursor<Vec<u8>>>,
@@ -355,7 +356,7 @@ impl BufRead for Headers {
     }
 }
 
-/// The answer's body, as it arrives.
+/// The response's body, as it arrives.
 pub(crate) struct Body {
     exchange: Exchange,
     chunk: io::Cursor<Vec<u8>>,

@@ -1,5 +1,4 @@
-//! Ways to a server. Each is a blocking stream for gix, and under all of them lies a
-//! [`Pace`](crate::pace::Pace).
+//! The transports. Each is a blocking stream for gix, limited by a [`Pace`](crate::pace::Pace).
 
 pub(crate) mod http;
 pub(crate) mod ssh;

@@ -1,5 +1,5 @@
-//! Git over the `ssh` program, started with every choice made for it: this key, these hosts, no
-//! questions, no files of a user.
+//! Git over the `ssh` program, started with every option fixed: this key, these hosts, no prompts,
+//! no files of a user.
 
 use std::io::{self, Read, Write};
 use std::process::Stdio;
@@ -16,10 +16,10 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use crate::options::SshOptions;
 use crate::pace::Pace;
 
-/// What of the program's complaints is read.
+/// The most bytes of the program's error output that are read.
 const COMPLAINT_BYTES: u64 = 4_096;
 
-/// Where to go.
+/// The address of a repository for ssh.
 pub(crate) struct Destination<'a> {
     pub(crate) user: &'a str,
     pub(crate) host: &'a str,
@@ -27,7 +27,8 @@ pub(crate) struct Destination<'a> {
     pub(crate) path: &'a str,
 }
 
-/// Starts `ssh` and speaks with the program at its other end. The process ends with the transport.
+/// Starts `ssh` and communicates with the program at its other end. The process ends with the
+/// transport.
 pub(crate) fn connect(
     to: &Destination<'_>,
     options: &SshOptions,
@@ -48,8 +49,7 @@ pub(crate) fn connect(
     Ok(Box::new(connection.custom_url(Some(format!("ssh://{}{}", to.host, to.path).into()))))
 }
 
-/// The one place of this crate where a process is started. Nothing is inherited; the host is behind
-/// `--`.
+/// Builds the only child process of this crate. It inherits nothing; the host comes after `--`.
 #[expect(clippy::disallowed_methods, reason = "the door: this crate's one child process")]
 fn command(to: &Destination<'_>, options: &SshOptions, pace: &Pace) -> Command {
     let mut command = Command::new("ssh");
@@ -78,7 +78,7 @@ fn command(to: &Destination<'_>, options: &SshOptions, pace: &Pace) -> Command {
     if let Some(port) = to.port {
         command.args(["-p", &port.to_string()]);
     }
-    // A path is checked to hold no quote when an address is parsed.
+    // The address parser ensures that a path holds no quote.
     command.args(["--", to.host, &format!("git-upload-pack '{}'", to.path)]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command
@@ -89,17 +89,17 @@ struct Reader {
     stderr: Option<ChildStderr>,
     said_something: bool,
     pace: Arc<Pace>,
-    /// Held so that the process ends when nobody reads any more.
+    /// Held so that the process ends with the reader.
     _child: Child,
 }
 
 impl Reader {
-    /// Why the other side hung up before it said anything.
+    /// Returns the reason why the other side closed the connection without output.
     fn complaint(&mut self) -> StoreError {
         let mut bytes = Vec::new();
         if let Some(stderr) = self.stderr.take() {
-            // What cannot be read leaves the text shorter and the class `Unreachable`, which is the
-            // cautious one.
+            // Unreadable output leaves the text shorter and the class `Unreachable`, the cautious
+            // one.
             let _ = self.pace.wait(stderr.take(COMPLAINT_BYTES).read_to_end(&mut bytes));
         }
         let text = String::from_utf8_lossy(&bytes);
@@ -107,9 +107,9 @@ impl Reader {
         if text.contains("Host key verification failed") {
             StoreError::denied(format!("the host is not the one in known_hosts, or not in it at all: {shown}"))
         } else if text.contains("Permission denied") {
-            StoreError::denied(format!("the host does not take the key: {shown}"))
+            StoreError::denied(format!("the host does not accept the key: {shown}"))
         } else if text.contains("not appear to be a git repository") || text.contains("epository not found") {
-            StoreError::vanished("the repository", format!("check the URL and the rights: {shown}"))
+            StoreError::vanished("the repository", format!("check the URL and the permissions: {shown}"))
         } else {
             StoreError::unreachable(format!("ssh: {shown}"))
         }
