@@ -1,8 +1,8 @@
 //! The [`Target`] trait, the conformance suite every target passes, and the in-memory target.
 //!
-//! Reading order: [`contract`] (what the engine may ask of a target and what crash recovery relies
-//! on), [`showing`] (what people may ask), [`memory`] (the target of the simulator and of tests).
-//! The suite is `conformance`, behind the feature of that name.
+//! Reading order: [`contract`] (the operations of a target and the guarantees for crash recovery),
+//! [`showing`] (the views for people), [`memory`] (the target of the simulator and of tests). The
+//! suite is `conformance`, behind the feature of that name.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

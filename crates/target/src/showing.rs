@@ -1,5 +1,4 @@
-//! What a target shows to people who ask, beside what the engine decides by. Nothing is decided by
-//! any of it, and nothing of it is kept.
+//! The views of a target for people. Nothing is decided by them, and nothing of them is stored.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +10,34 @@ use setpoint_core::time::{Span, Timestamp};
 
 use crate::contract::Answer;
 
-/// Objects of an app with what has come of them, in the order in which they are shown.
+/// Objects of an app with the objects they own, in the order of display.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     pub objects: Vec<TreeObject>,
-    /// What could not be looked at, a line each. What is not among the objects because of it is not
-    /// known to be absent.
+    /// The parts that could not be observed, a line each. An object that is missing because of them
+    /// is not known to be absent.
     pub unseen: Vec<String>,
 }
 
-/// One object of a tree. Those that it owns come after it, one level deeper.
+/// One object of a tree. The objects it owns follow it, one level deeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeObject {
     pub key: Key,
-    /// How many owners there are between it and the app.
+    /// The number of owners between it and the app.
     pub depth: usize,
-    /// The object it belongs to; `None` for what was asked for.
+    /// The owner of the object; `None` for a requested object.
     pub owner: Option<Key>,
-    /// It was seen to be there.
+    /// Set if the object was observed to exist.
     pub present: bool,
     pub health: Health,
-    /// Why it is not healthy, in one line, where anybody says so.
+    /// The reason why it is not healthy, in one line, if one is known.
     pub reason: Option<String>,
-    /// When it was made, where the target keeps that.
+    /// The time of its creation, if the target stores it.
     pub created: Option<Timestamp>,
 }
 
 impl Tree {
-    /// What a look has seen, without anything below it.
+    /// Builds a tree from an observation, without owned objects.
     pub fn flat(observation: Observation) -> Self {
         let object = |(key, seen): (Key, Observed<Presence>)| {
             let (present, health, reason) = match seen {
@@ -52,63 +51,63 @@ impl Tree {
     }
 }
 
-/// Why something that is not there is not well.
+/// The reason why a missing object is not healthy.
 pub const NOT_THERE: &str = "it is not there";
 
-/// An object that is not healthy, and why.
+/// An unhealthy object, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwell {
     pub key: Key,
     pub health: Health,
-    /// One line.
+    /// The reason, in one line.
     pub reason: String,
 }
 
-/// How many requests a target was sent since the process began, by what they do. Empty where
-/// nothing is counted.
+/// The number of requests to a target since the process began, by kind. Empty if they are not
+/// counted.
 pub type Tally = BTreeMap<&'static str, u64>;
 
-/// Requests of a target: all of them, and those that were made for single apps.
+/// The requests to a target: all of them, and those for single apps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
     pub all: Tally,
     pub of_apps: BTreeMap<AppId, Tally>,
 }
 
-/// Whose logs, and how much of them.
+/// A request for logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogQuestion {
-    /// Only those of this object and of what it owns: its kind and its name.
+    /// Only logs of this object and of the objects it owns: its kind and its name.
     pub object: Option<(String, String)>,
-    /// Go on as more is written.
+    /// Continue as more is written.
     pub follow: bool,
-    /// Only what was written in this last while.
+    /// Only lines of this last period.
     pub since: Option<Span>,
-    /// Only the last so many lines of each container.
+    /// Only the last lines of each container, this many.
     pub tail: Option<u64>,
     /// Only containers of this name.
     pub container: Option<String>,
-    /// Those of the run before the present one.
+    /// Logs of the run before the present one.
     pub previous: bool,
 }
 
-/// A piece of what was logged.
+/// A part of the logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogPart {
-    /// Whose logs these are, each `pod/container`; it comes first, and again with all of them when
-    /// more are followed.
+    /// The sources of the logs, each `pod/container`. It comes first, and again with all of them
+    /// when more are followed.
     Sources { names: Vec<String> },
     Line {
-        /// Who wrote it: `pod/container`.
+        /// The source of the line: `pod/container`.
         source: String,
         text: String,
     },
-    /// Something about the logs: one that cannot be read, a line that was cut.
+    /// A note about the logs: one that cannot be read, a line that was cut.
     Note { text: String },
 }
 
-/// Logs as they come.
+/// A stream of logs.
 pub trait LogReader: Send {
-    /// The next piece; `None` at the end.
+    /// Returns the next part; `None` at the end.
     fn next(&mut self) -> Answer<'_, Option<LogPart>>;
 }

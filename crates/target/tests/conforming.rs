@@ -1,4 +1,4 @@
-//! The suite over the in-memory target in all its variants.
+//! Runs the suite on all variants of the in-memory target.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -13,8 +13,7 @@ use setpoint_target::{Granularity, MemoryOptions, MemoryTarget, Target};
 
 use crate::scene::{at, at_once, resource, world};
 
-/// A target over the world in memory: the one in memory itself, or one that makes a mistake on the
-/// way there.
+/// A target over the world in memory: the one in memory itself, or one that adds a mistake.
 pub(crate) struct InMemory<T> {
     pub(crate) target: T,
     pub(crate) memory: MemoryTarget,

@@ -1,4 +1,4 @@
-//! The faults of the in-memory target, as an engine meets them through the trait.
+//! Tests the faults of the in-memory target through the trait, as an engine meets them.
 
 use std::collections::BTreeSet;
 use std::future::Future;

@@ -1,5 +1,5 @@
-//! The in-memory target passes the suite, the suite finds targets that do not keep the contract,
-//! and the world in memory does what the simulator needs of it.
+//! Tests that the in-memory target passes the suite, that the suite finds targets that break the
+//! contract, and that the world in memory behaves as the simulator needs.
 
 mod conforming;
 mod faults;

@@ -1,4 +1,4 @@
-//! Targets that break one promise each: the suite must find every one of them, by the check that
+//! Targets that break one promise each. The suite must find every one of them, by the check that
 //! names the promise.
 
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Mistaken {
         self.mistake == mistake
     }
 
-    /// What stands under the key of a step takes the place of what the step expects there.
+    /// Replaces the expectation of a step by the present object under its key.
     fn expect_what_is_there(&self, work: &mut Work) {
         let key = &work.step.key;
         let live = self.inner.with_world(|world| {

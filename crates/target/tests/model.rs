@@ -1,4 +1,4 @@
-//! Random sequences of steps and foreign changes against a model that fits on a page.
+//! Tests random sequences of steps and foreign changes against a small model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// We look at everything: what later steps expect.
+    /// Observes everything: later steps expect the observed state.
     Look,
     Create(i64),
     Update(i64),
@@ -39,7 +39,7 @@ fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
     prop::collection::vec((0..NAMES.len(), event), 1..60)
 }
 
-/// What the model knows of an object: which one it is, how often it was written, what it holds.
+/// The model's state of an object: its incarnation, the number of its writes, its content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Modelled {
     incarnation: u64,
@@ -51,7 +51,7 @@ struct Run {
     world: MemoryWorld,
     steps: Steps,
     model: BTreeMap<&'static str, Modelled>,
-    /// What we saw last, in both worlds.
+    /// The last observation, in both worlds.
     seen: BTreeMap<&'static str, (Live, Modelled)>,
     ticks: u64,
 }
@@ -108,7 +108,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether the model would let the step happen.
+    /// Reports whether the model would let the step happen.
     fn allows(&self, name: &str, verb: Verb) -> bool {
         let (standing, seen) = (self.model.get(name), self.seen.get(name).map(|(_, modelled)| modelled));
         match verb {

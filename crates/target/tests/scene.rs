@@ -1,4 +1,4 @@
-//! What the tests act on: a world, resources and a future that is ready at once.
+//! Shared by the tests: a world, resources and a future that is polled once.
 
 use std::future::Future;
 use std::pin::pin;
@@ -29,7 +29,7 @@ pub(crate) fn fence() -> Fence {
     Fence { epoch: Steps::EPOCH, leave_by: at(5), land_by: at(35) }
 }
 
-/// An object of this name with this content.
+/// Returns an object of this name with this content.
 pub(crate) fn resource(name: &str, content: i64) -> Resource {
     let key = Key::new("test/Thing", "lab", name).expect("a valid key");
     let metadata = Value::map([("name", Value::str(name)), ("namespace", Value::str("lab"))]);
@@ -54,7 +54,7 @@ pub(crate) fn value(name: &str, content: i64) -> Arc<Value> {
     resource(name, content).body
 }
 
-/// `None`: it waits for something.
+/// Polls a future once. Returns `None` if it is pending.
 pub(crate) fn poll<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
@@ -62,7 +62,7 @@ pub(crate) fn poll<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Everything in memory answers at once: one poll must be enough.
+/// Polls a future that must be ready at once, as everything in memory is.
 pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> T {
     poll(future).expect("the in-memory target waited for something")
 }

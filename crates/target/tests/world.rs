@@ -1,4 +1,4 @@
-//! The world in memory: what each option changes, and what the outside world's hands do.
+//! Tests the world in memory: the effect of each option, and the changes from outside.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ async fn the_tree_of_an_app_on_a_host_is_what_it_declares_and_owns() {
     assert_eq!(shown, [("/farewell", Health::Healthy, true), ("/greeting", Health::Healthy, true)]);
     let logs = lab.command(&["logs", "hello"]);
     assert_eq!((logs.code, logs.output.as_str()), (Some(1), ""), "{logs:?}");
-    assert!(logs.complaints.contains("keeps no logs"), "{logs:?}");
+    assert!(logs.complaints.contains("has no logs"), "{logs:?}");
     agent.stop().await;
 }
 

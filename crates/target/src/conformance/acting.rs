@@ -1,4 +1,4 @@
-//! Checks about acting: what a step leaves behind, its preconditions, its fence, its outcome.
+//! Checks of `execute`: the result of a step, its preconditions, its fence, its outcome.
 
 use setpoint_core::live::{Live, Presence};
 use setpoint_core::time::Span;
@@ -30,8 +30,8 @@ pub(super) async fn what_was_updated_is_the_same_object_as_declared_now(stage: &
     ensure(same_write(answered.as_ref(), &after), || format!("answered {answered:?}, observed {after:?}"))
 }
 
-/// Whether both are the same state of the same object; its health may have moved on between two
-/// looks.
+/// Reports whether both are the same state of the same object. Its health may have changed between
+/// two observations.
 fn same_write(answered: Option<&Live>, observed: &Live) -> bool {
     answered.is_some_and(|live| live.uid == observed.uid && live.fingerprint == observed.fingerprint)
 }
@@ -75,13 +75,13 @@ pub(super) async fn an_update_or_delete_of_another_incarnation_is_refused(stage:
     if !stage.target().capabilities().incarnations {
         return Ok(());
     }
-    // Whatever the version: the incarnation alone must be enough.
+    // The version is the same: the incarnation alone must be enough.
     let same_version = Live { version: recreated.version, ..seen };
     refuse_both(stage, &same_version).await
 }
 
-/// Whether two objects that stood under one key can be told apart: by their UIDs, or by their
-/// versions where a UID is of a place.
+/// Reports whether two successive objects of one key can be distinguished: by their UIDs, or by
+/// their versions where a UID belongs to a place.
 fn is_another(stage: &Stage<'_>, one: &Live, other: &Live) -> bool {
     if stage.target().capabilities().incarnations { one.uid != other.uid } else { one.version != other.version }
 }

@@ -1,4 +1,4 @@
-//! Checks about looking: identity, observing, keys, previews, hints.
+//! Checks of observation: identity, states, keys, previews, hints.
 
 use setpoint_core::key::Key;
 use setpoint_core::live::Presence;
@@ -104,8 +104,8 @@ pub(super) async fn a_preview_changes_nothing(stage: &Stage<'_>) -> Verdict {
 
 pub(super) async fn what_others_change_is_hinted_at(stage: &Stage<'_>) -> Verdict {
     let key = stage.first(0).key;
-    // From the first look on it is watched. Our own writes need no hint, so others make all changes
-    // here.
+    // The first observation starts the watch. Our own writes need no hint, so others make all
+    // changes here.
     stage.absent(&key).await?;
     stage.subject.recreate(&stage.first(0)).await;
     hint_about(stage, &key).await;

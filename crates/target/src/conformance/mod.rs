@@ -1,9 +1,9 @@
-//! What every target must do, as a suite: an implementation brings a [`Subject`] and asks for
+//! The conformance suite of targets: an implementation provides a [`Subject`] and calls
 //! [`failures`].
 //!
 //! Each check states one sentence of the [`Target`] contract. The suite needs no runtime: it only
-//! awaits. A target that never hints waits for ever in its check: run the suite under the time
-//! limit of your tests.
+//! awaits. The check of hints never ends for a target that sends none: run the suite under a time
+//! limit.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,37 +23,37 @@ mod steps;
 use stage::Stage;
 pub use steps::Steps;
 
-/// Something the suite awaits.
+/// A future that the suite awaits.
 pub type Finished<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// A fresh target under test, empty of the samples, with the hands of the world around it.
+/// A fresh target under test, without the samples, and the means to change its system from outside.
 pub trait Subject {
     fn target(&self) -> &dyn Target;
 
-    /// The present instant by the clock the target goes by.
+    /// Returns the present time of the target's clock.
     fn now(&self) -> Timestamp;
 
-    /// The sample object of this number, in one of two forms with the same key. Samples do not
-    /// depend on each other.
+    /// Returns the sample object of this number, in one of two forms with the same key. Samples do
+    /// not depend on each other.
     fn sample(&self, number: usize, form: Form) -> Resource;
 
-    /// Whether the target can tell an object it created from one that someone else made just like
-    /// it.
+    /// Reports whether the target can distinguish an object it created from an identical one that
+    /// someone else created.
     fn tells_own_creates(&self) -> bool;
 
-    /// Someone else writes the object of this key.
+    /// Writes the object of this key as another writer.
     fn edit<'a>(&'a self, resource: &'a Resource) -> Finished<'a, ()>;
 
-    /// Someone else removes the object of this key.
+    /// Removes the object of this key as another writer.
     fn remove<'a>(&'a self, key: &'a Key) -> Finished<'a, ()>;
 
-    /// Someone else makes the object of this key, in place of the one that may be there.
+    /// Creates the object of this key as another writer, in place of an existing one.
     fn recreate<'a>(&'a self, resource: &'a Resource) -> Finished<'a, ()>;
 
-    /// From now on this key cannot be read; others may share its fate.
+    /// Makes this key unreadable from now on; other keys may become unreadable too.
     fn hide<'a>(&'a self, key: &'a Key) -> Finished<'a, ()>;
 
-    /// From now on another system answers in place of this one.
+    /// Replaces the system by another one from now on.
     fn replace_system(&self) -> Finished<'_, ()>;
 }
 
@@ -61,21 +61,21 @@ pub trait Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     First,
-    /// Differs from the first in what is declared, not in what is identified.
+    /// Differs from the first in the declared content, not in the identity.
     Second,
 }
 
-/// A sentence of the contract that does not hold.
+/// A violated sentence of the contract.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{check}: {detail}")]
 pub struct Failure {
     /// The sentence, as the name of its check.
     pub check: &'static str,
-    /// What was seen instead.
+    /// The observation that violates it.
     pub detail: String,
 }
 
-/// Why a check failed.
+/// The result of a check; the error is the reason for its failure.
 type Verdict = Result<(), String>;
 
 struct Check {
@@ -121,13 +121,12 @@ checks![
     settling::what_cannot_be_looked_at_is_not_settled,
 ];
 
-/// The names of all checks, in the order they run.
+/// Returns the names of all checks, in the order they run.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|check| check.name)
 }
 
-/// Runs every check on a fresh subject and answers what does not hold: a target that conforms has
-/// no failures.
+/// Runs every check on a fresh subject and returns the violations: a conforming target has none.
 pub async fn failures<S: Subject>(fresh: impl AsyncFn() -> S) -> Vec<Failure> {
     let mut failures = Vec::new();
     for check in CHECKS {

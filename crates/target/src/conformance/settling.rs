@@ -1,5 +1,5 @@
-//! Checks about settling: what happened, what did not, what cannot be told, and that looking is all
-//! it does.
+//! Checks of `settle`: effects that happened, effects that did not, undecidable ones, and that
+//! settling only reads.
 
 use setpoint_core::live::Live;
 use setpoint_core::time::Span;
@@ -49,8 +49,8 @@ pub(super) async fn a_delete_that_happened_is_settled_as_done(stage: &Stage<'_>)
     ensure(settlement == done, || format!("{} was deleted and settled as {settlement:?}", work.step.key))?;
     stage.subject.recreate(&stage.first(0)).await;
     let settlement = stage.settle(&work).await;
-    // Where a UID is of a place, the old object may have been replaced instead: that may be left
-    // open, but not denied.
+    // Where a UID belongs to a place, the old object may have been replaced instead: the outcome
+    // may be unknown, but not denied.
     let open = !stage.target().capabilities().incarnations && matches!(settlement, Settlement::Unknown { .. });
     ensure(settlement == done || open, || format!("another object was taken for the deleted one: {settlement:?}"))
 }
@@ -72,7 +72,7 @@ pub(super) async fn what_was_refused_is_never_settled_as_done(stage: &Stage<'_>)
     let refused_create = stage.create(&third);
     stage.refused(&refused_create, stage.fence(), RefusalClass::Conflict).await?;
     let (update, delete) = (stage.update(&stage.second(0), &seen), stage.delete(&stage.first(0).key, &seen));
-    // The same content again: only the version tells that somebody wrote.
+    // The same content again: only the version shows the write.
     stage.subject.edit(&stage.first(0)).await;
     stage.refused(&update, stage.fence(), RefusalClass::Conflict).await?;
     stage.refused(&delete, stage.fence(), RefusalClass::Conflict).await?;
@@ -87,7 +87,7 @@ pub(super) async fn what_was_refused_is_never_settled_as_done(stage: &Stage<'_>)
 pub(super) async fn settling_changes_nothing(stage: &Stage<'_>) -> Verdict {
     let before = stage.have(&stage.first(0)).await?;
     for work in all_verbs(stage, &before) {
-        // Long over: until then a target may make sure of it by a mark of its own.
+        // Long after the deadline: before it, a target may add a mark of its own to be certain.
         stage.settle_after(&work, Span::hours(1)).await;
         let after = stage.live(&stage.first(0).key).await?;
         ensure(before == after, || format!("settling a {} made {before:?} to {after:?}", work.step.verb))?;
@@ -109,8 +109,8 @@ pub(super) async fn what_cannot_be_looked_at_is_not_settled(stage: &Stage<'_>) -
     Ok(())
 }
 
-/// An update and a delete of sample 0, which was seen, and a create of sample 1, which is not
-/// there.
+/// Returns an update and a delete of sample 0, which was observed, and a create of sample 1, which
+/// does not exist.
 fn all_verbs(stage: &Stage<'_>, seen: &Live) -> [Work; 3] {
     [stage.create(&stage.first(1)), stage.update(&stage.second(0), seen), stage.delete(&stage.first(0).key, seen)]
 }

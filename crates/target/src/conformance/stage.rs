@@ -1,4 +1,4 @@
-//! The stage of one check: a subject, the rights to act on it, and what most checks do with it.
+//! The environment of one check: a subject, the permission to change it, and common operations.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use setpoint_core::time::Span;
 use super::{Form, Steps, Subject, Verdict, ensure};
 use crate::contract::{Asker, Fence, Outcome, RefusalClass, Settlement, Target, Work};
 
-/// No check uses a sample beyond these.
+/// The number of samples; no check uses more.
 const SAMPLES: usize = 8;
 
 pub(super) struct Stage<'a> {
@@ -39,7 +39,7 @@ impl<'a> Stage<'a> {
         self.subject.sample(number, Form::Second)
     }
 
-    /// A fence that leaves time enough.
+    /// Returns a fence with enough time.
     pub(super) fn fence(&self) -> Fence {
         let now = self.subject.now();
         Fence { epoch: Steps::EPOCH, leave_by: now + Span::seconds(60), land_by: now + Span::seconds(120) }
@@ -57,18 +57,18 @@ impl<'a> Stage<'a> {
         self.steps.delete(key, seen)
     }
 
-    /// Settles what can no longer land, if only just.
+    /// Settles an effect that can no longer land, by a narrow margin.
     pub(super) async fn settle(&self, work: &Work) -> Settlement {
         self.settle_after(work, Span::millis(1)).await
     }
 
-    /// The same, this long after it could have landed.
+    /// Settles an effect this long after its deadline.
     pub(super) async fn settle_after(&self, work: &Work, late: Span) -> Settlement {
         let intent = self.steps.intent(work, self.subject.now() - late);
         self.target().settle(&intent, work.step.resource.as_deref()).await
     }
 
-    /// Carries out one step and answers its only outcome.
+    /// Carries out one step and returns its only outcome.
     pub(super) async fn execute(&self, work: &Work, fence: Fence) -> Result<Outcome, String> {
         let mut outcomes = self.target().execute(vec![work.clone()], fence).await;
         match (outcomes.pop(), outcomes.len()) {
@@ -85,7 +85,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Creates a sample and answers it as it is observed then.
+    /// Creates a sample and returns it as observed.
     pub(super) async fn have(&self, resource: &Resource) -> Result<Live, String> {
         self.succeed(&self.create(resource)).await?;
         self.live(&resource.key).await
@@ -108,7 +108,7 @@ impl<'a> Stage<'a> {
         self.target().observe(wanted, Asker::default(), self.subject.now()).await
     }
 
-    /// The declaration of the sample with this key.
+    /// Returns the declaration of the sample with this key.
     fn declared(&self, key: &Key) -> Option<Arc<Resource>> {
         (0..SAMPLES).map(|number| self.first(number)).find(|sample| sample.key == *key).map(Arc::new)
     }

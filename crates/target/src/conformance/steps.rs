@@ -1,5 +1,4 @@
-//! Steps and intents as the engine would make them, for the suite and for the tests of a target
-//! beside it.
+//! Builds steps and intents as the engine would, for the suite and for the tests of a target.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use setpoint_core::time::Timestamp;
 
 use crate::contract::{Priority, Work};
 
-/// Makes steps for one target, each under an intent of its own.
+/// Builds steps for one target, each under an intent of its own.
 #[derive(Debug)]
 pub struct Steps {
     target: TargetIdentity,
@@ -40,7 +39,7 @@ impl Steps {
         self.work(Verb::Update, &resource.key, Some(resource), Some(seen))
     }
 
-    /// Has those whom an object is adopted from let go of what is ours.
+    /// Builds the step by which the former managers of an adopted object release our fields.
     pub fn fold(&self, resource: &Resource, seen: &Live, holders: &Holders) -> Work {
         let mut work = self.update(resource, seen);
         work.step.claim.origin = ClaimOrigin::Adopted;
@@ -84,7 +83,7 @@ impl Steps {
         Work { intent: IntentId { epoch: Self::EPOCH, number }, step, acting_as: None, priority: Priority::default() }
     }
 
-    /// The intent of a step that lands by this instant or never.
+    /// Builds the intent of a step that lands by this instant or never.
     pub fn intent(&self, work: &Work, land_by: Timestamp) -> Intent {
         Intent {
             id: work.intent,

@@ -1,5 +1,5 @@
-//! How the world in memory carries out a step: in time, of the newest epoch, on what it was decided
-//! on, or not at all.
+//! Carries out a step in the world in memory: in time, in the newest epoch, on the expected object,
+//! or not at all.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use setpoint_core::value::Value;
 use super::{MemoryWorld, check_fixed, refusal};
 use crate::contract::{Fence, Outcome, Refusal, RefusalClass, Work};
 
-/// The name our writes go by. Anyone could use it: it proves nothing.
+/// The name of our writes. Anyone could use it: it proves nothing.
 const OUR_NAME: &str = "setpoint";
 
 impl MemoryWorld {
-    /// Carries out one step that leaves at `now`. It never answers [`Outcome::Unknown`]: who loses
-    /// answers on the way is the caller's business.
+    /// Carries out one step that leaves at `now`. Never returns [`Outcome::Unknown`]: the caller
+    /// simulates lost responses.
     pub fn execute_one(&mut self, work: &Work, fence: Fence, now: Timestamp) -> Outcome {
         match self.admit(&work.step, fence, now).and_then(|()| self.carry_out(work)) {
             Ok(live) => Outcome::Done { live },
@@ -30,7 +30,7 @@ impl MemoryWorld {
     fn admit(&mut self, step: &Step, fence: Fence, now: Timestamp) -> Result<(), Refusal> {
         if now > fence.leave_by || now > fence.land_by {
             let late = now.since(fence.leave_by.min(fence.land_by));
-            return Err(refusal(RefusalClass::Fenced, format!("the effect is {late} late: decide anew")));
+            return Err(refusal(RefusalClass::Fenced, format!("the effect is {late} late: decide again")));
         }
         if step.claim.target != self.identity {
             let (found, expected) = (&self.identity, &step.claim.target);
@@ -109,7 +109,7 @@ impl MemoryWorld {
         Ok(())
     }
 
-    /// Where among the objects of a key the expected one stands.
+    /// Returns the index of the expected object among those of a key.
     fn find(&self, key: &Key, expect: &Expect) -> Result<usize, Refusal> {
         let conflict = |detail| Err(refusal(RefusalClass::Conflict, detail));
         let standing = self.standing(key);

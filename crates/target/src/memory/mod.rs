@@ -1,6 +1,6 @@
-//! The target in memory: [`MemoryWorld`] is plain, synchronous and deterministic (the simulator
-//! calls it directly; a clone of it is a snapshot), [`MemoryTarget`] puts it behind the
-//! [`crate::Target`] trait and adds faults.
+//! The target in memory. [`MemoryWorld`] is plain, synchronous and deterministic: the simulator
+//! calls it directly, and a clone of it is a snapshot. [`MemoryTarget`] implements the
+//! [`crate::Target`] trait with it and adds faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,23 +23,23 @@ mod shared;
 
 pub use shared::{Fault, MemoryTarget};
 
-/// A field that is what it was when the object was made, whoever writes.
+/// An immutable field: it keeps its value from the creation of the object.
 pub const FIXED: &str = "fixed";
 
-/// What kind of system the world is.
+/// The behaviour of the simulated system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOptions {
     pub granularity: Granularity,
-    /// It refuses effects of an epoch older than the newest it has seen.
+    /// Refuses effects of an epoch older than the newest known one.
     pub checks_epochs: bool,
-    /// A repeated create under the same intent answers with the object it made. Without it, as with
-    /// a cloud that hands out ids, each create that arrives makes one *more* object: such a system
-    /// breaks the contract, and the engine must survive it by never repeating a create.
+    /// Returns the existing object for a repeated create under the same intent. Without this, as
+    /// with a cloud that assigns ids, each create that arrives creates *another* object: such a
+    /// system breaks the contract, and the engine must survive it by never repeating a create.
     pub idempotent_create: bool,
-    /// Objects carry the intents they were made and last written under, so that settling can tell
-    /// whose they are.
+    /// Marks objects with the intents that created and last wrote them, so that settling can
+    /// attribute them.
     pub marks: bool,
-    /// The health of a new object until [`MemoryWorld::set_health`] speaks for its controller.
+    /// The health of a new object until [`MemoryWorld::set_health`] changes it.
     pub first_health: Health,
 }
 
@@ -59,7 +59,7 @@ impl Default for MemoryOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     pub live: Live,
-    /// The intent it was created under; `None` when someone else made it.
+    /// The intent it was created under; `None` if another writer created it.
     pub created_by: Option<IntentId>,
     /// The intent of our last write to it.
     pub written_by: Option<IntentId>,
@@ -70,13 +70,14 @@ pub struct Object {
 pub struct MemoryWorld {
     identity: TargetIdentity,
     options: MemoryOptions,
-    /// No list is empty; more than one object only where creates are not idempotent.
+    /// The objects by key. No list is empty; several objects exist only where creates are not
+    /// idempotent.
     objects: BTreeMap<Key, Vec<Object>>,
     denials: BTreeMap<(Key, Verb), RefusalClass>,
     newest_epoch: u64,
-    /// Writes and removals so far: the source of versions.
+    /// The number of writes and removals so far: the source of versions.
     changes: u64,
-    /// Objects made so far: the source of UIDs, so that none is used twice.
+    /// The number of objects created so far: the source of UIDs, so that none is used twice.
     incarnations: u64,
     changed: BTreeSet<Key>,
 }
@@ -110,27 +111,27 @@ impl MemoryWorld {
         }
     }
 
-    /// All objects, in the order of their keys.
+    /// Returns all objects, in the order of their keys.
     pub fn objects(&self) -> impl Iterator<Item = (&Key, &Object)> {
         self.objects.iter().flat_map(|(key, standing)| standing.iter().map(move |object| (key, object)))
     }
 
-    /// How many objects stand under a key: more than one means a create was repeated.
+    /// Returns the number of objects under a key: more than one means a create was repeated.
     pub fn instances(&self, key: &Key) -> usize {
         self.standing(key).len()
     }
 
-    /// How often anything was written or removed, by anyone.
+    /// Returns the number of writes and removals so far, by anyone.
     pub fn change_count(&self) -> u64 {
         self.changes
     }
 
-    /// The keys something happened to since this was last asked: what a watch would have hinted at.
+    /// Takes the keys that changed since the last call: a watch would have hinted at them.
     pub fn take_changed(&mut self) -> BTreeSet<Key> {
         std::mem::take(&mut self.changed)
     }
 
-    /// Looks at the given keys.
+    /// Observes the given keys.
     pub fn observe<'k>(&self, keys: impl IntoIterator<Item = &'k Key>, now: Timestamp) -> Observation {
         let states = keys.into_iter().map(|key| (key.clone(), self.presence(key, now))).collect();
         Observation { at: now, states }
@@ -144,7 +145,7 @@ impl MemoryWorld {
         }
     }
 
-    /// Whether the declaration would be accepted over what is there now.
+    /// Checks whether the declaration would be accepted for the present state.
     pub fn preview(&self, resource: &Resource) -> Result<(), Refusal> {
         let verb = match self.standing(&resource.key) {
             [] => Verb::Create,
@@ -155,7 +156,7 @@ impl MemoryWorld {
         self.standing(&resource.key).iter().try_for_each(|object| check_fixed(resource, &object.live))
     }
 
-    /// Whether the declaration would be accepted were nothing there.
+    /// Checks whether the declaration would be accepted if the key were free.
     pub fn preview_replacement(&self, resource: &Resource) -> Result<(), Refusal> {
         self.check_denials(&resource.key, Verb::Create)
     }
@@ -175,9 +176,9 @@ impl MemoryWorld {
     }
 }
 
-/// The hands of the outside world: what happens to the system without the engine.
+/// Changes to the system from outside, without the engine.
 impl MemoryWorld {
-    /// Someone writes what stands under a key. `false`: nothing stands there.
+    /// Writes the objects under a key as another writer. Returns `false` if there are none.
     pub fn edit(&mut self, key: &Key, value: &Arc<Value>, who: &str) -> bool {
         self.write_each(key, |live| {
             live.value = keeping_fixed(value, &live.value);
@@ -186,7 +187,7 @@ impl MemoryWorld {
         })
     }
 
-    /// Someone removes whatever stands under a key. `false`: nothing stood there.
+    /// Removes the objects under a key as another writer. Returns `false` if there are none.
     pub fn remove(&mut self, key: &Key) -> bool {
         let removed = self.objects.remove(key).is_some();
         if removed {
@@ -195,24 +196,24 @@ impl MemoryWorld {
         removed
     }
 
-    /// Someone puts a new object, with a UID of its own, in place of whatever stands under a key.
+    /// Replaces the objects under a key by a new one with its own UID, as another writer.
     pub fn recreate(&mut self, key: &Key, value: Arc<Value>, who: &str) {
         self.remove(key);
         self.insert(key, value, Writer::Likely { who: who.to_owned() }, None);
     }
 
-    /// Another object of the target begins or ceases to control this one.
+    /// Sets whether another object of the target controls this one.
     pub fn set_controlled(&mut self, key: &Key, controlled: bool) -> bool {
         self.write_each(key, |live| live.controlled = controlled)
     }
 
-    /// The controller of what stands under a key speaks.
+    /// Sets the health of the objects under a key, as their controller would.
     pub fn set_health(&mut self, key: &Key, health: Health) -> bool {
         self.write_each(key, |live| live.health = health)
     }
 
-    /// Shows what stands under a key of a system that somebody else simulates: this world is then
-    /// the image of that one.
+    /// Copies the object under a key from another simulated system: this world is then a mirror of
+    /// that one.
     pub fn mirror(&mut self, key: &Key, object: Option<Object>) {
         self.changes += 1;
         match object {
@@ -221,7 +222,7 @@ impl MemoryWorld {
         }
     }
 
-    /// Another system answers at this address from now on.
+    /// Replaces the system at this address by another one.
     pub fn become_another(&mut self, identity: TargetIdentity) {
         self.identity = identity;
     }
@@ -238,14 +239,14 @@ impl MemoryWorld {
         self.denials.insert((key.clone(), Verb::Delete), RefusalClass::Denied);
     }
 
-    /// Whatever is declared under this key is found invalid.
+    /// Makes every declaration under this key invalid.
     pub fn find_invalid(&mut self, key: &Key) {
         for verb in [Verb::Create, Verb::Update] {
             self.denials.insert((key.clone(), verb), RefusalClass::Invalid);
         }
     }
 
-    /// Lifts every rule on a key.
+    /// Removes every rule on a key.
     pub fn allow(&mut self, key: &Key) {
         self.denials.retain(|(denied, _), _| denied != key);
     }
@@ -286,7 +287,7 @@ impl MemoryWorld {
         live
     }
 
-    /// Counts a change and answers the version it leads to.
+    /// Counts a change and returns the resulting version.
     fn note_change(&mut self, key: &Key) -> LiveVersion {
         self.changes += 1;
         self.changed.insert(key.clone());
@@ -301,7 +302,7 @@ fn check_fixed(resource: &Resource, live: &Live) -> Result<(), Refusal> {
     Err(refusal(RefusalClass::Immutable, format!("`{FIXED}` of {} cannot be changed", resource.key)))
 }
 
-/// A new value with what cannot be changed of the old one.
+/// Returns a new value with the immutable field of the old one.
 fn keeping_fixed(new: &Arc<Value>, old: &Value) -> Arc<Value> {
     let Some(kept) = old.get(FIXED).filter(|kept| new.get(FIXED) != Some(*kept)) else { return Arc::clone(new) };
     let mut value = Value::clone(new);

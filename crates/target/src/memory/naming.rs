@@ -1,5 +1,5 @@
-//! What a declaration is called in memory: group and kind, namespace and name, never the version of
-//! its API.
+//! The key of a declaration in memory: group and kind, namespace and name, never the version of its
+//! API.
 
 use setpoint_core::key::Key;
 use setpoint_core::value::Value;

@@ -1,7 +1,7 @@
-//! How the world in memory finds out, by looking only, how an intent ended.
+//! Settles intents in the world in memory, by reading only.
 //!
-//! Where nothing of an effect is left and it can no longer land (its object is gone), the answer is
-//! `NotDone`: a person could not find out more, and the engine may decide anew.
+//! If an effect has left no trace and can no longer land (its object is gone), the result is
+//! `NotDone`: a person could not find out more, and the engine may decide again.
 
 use setpoint_core::intent::{Intent, Verb};
 use setpoint_core::resource::Resource;
@@ -11,7 +11,7 @@ use super::{MemoryWorld, Object};
 use crate::contract::Settlement;
 
 impl MemoryWorld {
-    /// How an intent ended, as far as what stands there can tell.
+    /// Settles an intent by the present objects.
     pub fn settle(&self, intent: &Intent, declared: Option<&Resource>, now: Timestamp) -> Settlement {
         if intent.target != self.identity {
             let (found, expected) = (&self.identity, &intent.target);
@@ -63,8 +63,8 @@ impl MemoryWorld {
                 _ => Settlement::NotDone,
             };
         }
-        // Whoever wrote it: it is the object we meant, as we declared it, and nothing is left to
-        // do.
+        // The object is the expected one with the declared content, so nothing remains to be done,
+        // even if another writer wrote it.
         match declared {
             Some(resource) if resource.body == object.live.value => done(object),
             _ => {
@@ -74,7 +74,8 @@ impl MemoryWorld {
     }
 }
 
-/// The incarnation is gone or it is not: whoever removed it, nothing is left to do.
+/// Settles a delete: the incarnation exists or not. If it is gone, nothing remains to be done, even
+/// if another writer removed it.
 fn settle_delete(standing: &[Object], intent: &Intent) -> Settlement {
     match &intent.expect {
         None => unknown(nameless(intent)),

@@ -21,14 +21,14 @@ use crate::contract::{
     Wanted, Work,
 };
 
-/// What goes wrong with one call of [`Target::execute`].
+/// A fault of one call of [`Target::execute`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It never arrived, and nobody was told.
+    /// The request never arrived, and the caller gets no response.
     TimeoutBefore,
-    /// It happened, and the answer was lost.
+    /// The effect happened, and the response was lost.
     TimeoutAfter,
-    /// The target asked to be left alone.
+    /// The target requires a pause.
     Unavailable { retry_after: Option<Span> },
 }
 
@@ -39,7 +39,7 @@ pub struct MemoryTarget(Arc<Mutex<Shared>>);
 #[derive(Debug)]
 struct Shared {
     world: MemoryWorld,
-    /// The system this target was made for.
+    /// The system that this target was built for.
     expected: TargetIdentity,
     now: Timestamp,
     faults: VecDeque<Fault>,
@@ -61,7 +61,7 @@ impl MemoryTarget {
         })))
     }
 
-    /// Reaches into the world itself; whoever waits for a hint is woken.
+    /// Runs a function on the world itself, then wakes all waiters for hints.
     pub fn with_world<T>(&self, reach: impl FnOnce(&mut MemoryWorld) -> T) -> T {
         let mut shared = self.shared();
         let result = reach(&mut shared.world);
@@ -69,27 +69,27 @@ impl MemoryTarget {
         result
     }
 
-    /// The instant effects leave and intents are settled at, until it is set again.
+    /// Sets the instant at which effects leave and intents are settled, until it is set again.
     pub fn set_now(&self, now: Timestamp) {
         self.shared().now = now;
     }
 
-    /// The next call of `execute` that has no fault yet meets this one.
+    /// Adds a fault for the next call of `execute` that has none yet.
     pub fn fail_next_execute(&self, fault: Fault) {
         self.shared().faults.push_back(fault);
     }
 
-    /// From now on a key cannot be read.
+    /// Makes a key unreadable from now on.
     pub fn hide(&self, key: &Key, why: UnknownReason) {
         self.shared().hidden.insert(key.clone(), why);
     }
 
-    /// Every key can be read again.
+    /// Makes every key readable again.
     pub fn reveal_all(&self) {
         self.shared().hidden.clear();
     }
 
-    /// What happened since the last hint is never told; only that something was lost is.
+    /// Loses the changes since the last hint; only the loss itself is reported.
     pub fn lose_events(&self) {
         let mut shared = self.shared();
         shared.world.take_changed();
