@@ -14,7 +14,7 @@ pub(super) async fn what_was_created_is_observed_as_declared(stage: &Stage<'_>) 
     ensure(live.value == resource.body, || format!("declared {:?}, observed {:?}", resource.body, live.value))?;
     let fingerprint = Live::fingerprint_of(&live.value);
     ensure(live.fingerprint == fingerprint, || "the fingerprint is not the digest of the value".to_owned())?;
-    ensure(same_write(answered.as_ref(), &live), || format!("answered {answered:?}, observed {live:?}"))
+    ensure(same_write(answered.as_ref(), &live), || format!("returned {answered:?}, observed {live:?}"))
 }
 
 pub(super) async fn what_was_updated_is_the_same_object_as_declared_now(stage: &Stage<'_>) -> Verdict {
@@ -22,12 +22,12 @@ pub(super) async fn what_was_updated_is_the_same_object_as_declared_now(stage: &
     let before = stage.have(&stage.first(0)).await?;
     let answered = stage.succeed(&stage.update(&resource, &before)).await?;
     let after = stage.live(&resource.key).await?;
-    ensure(after.uid == before.uid, || "an update made another object".to_owned())?;
+    ensure(after.uid == before.uid, || "an update created another object".to_owned())?;
     ensure(after.version != before.version, || "an update left the version as it was".to_owned())?;
     ensure(after.value == resource.body, || format!("declared {:?}, observed {:?}", resource.body, after.value))?;
     let fingerprint = Live::fingerprint_of(&after.value);
     ensure(after.fingerprint == fingerprint, || "the fingerprint is not the digest of the value".to_owned())?;
-    ensure(same_write(answered.as_ref(), &after), || format!("answered {answered:?}, observed {after:?}"))
+    ensure(same_write(answered.as_ref(), &after), || format!("returned {answered:?}, observed {after:?}"))
 }
 
 /// Reports whether both are the same state of the same object. Its health may have changed between
@@ -41,7 +41,7 @@ pub(super) async fn what_was_deleted_is_observed_absent(stage: &Stage<'_>) -> Ve
     let live = stage.have(&resource).await?;
     let untouched = stage.have(&beside).await?;
     let answered = stage.succeed(&stage.delete(&resource.key, &live)).await?;
-    ensure(answered.is_none(), || format!("a deleted object was answered: {answered:?}"))?;
+    ensure(answered.is_none(), || format!("a deleted object was returned: {answered:?}"))?;
     stage.absent(&resource.key).await?;
     let after = stage.live(&beside.key).await?;
     ensure(after.uid == untouched.uid, || format!("{} was touched too", beside.key))?;
@@ -61,7 +61,7 @@ pub(super) async fn an_update_or_delete_of_another_version_is_refused(stage: &St
     let seen = stage.have(&stage.first(0)).await?;
     stage.subject.edit(&stage.second(0)).await;
     let edited = stage.live(&stage.first(0).key).await?;
-    ensure(edited.uid == seen.uid, || "an edit made another object".to_owned())?;
+    ensure(edited.uid == seen.uid, || "an edit created another object".to_owned())?;
     ensure(edited.version != seen.version, || "an edit left the version as it was".to_owned())?;
     refuse_both(stage, &seen).await
 }
@@ -103,7 +103,7 @@ pub(super) async fn deleting_what_is_gone_is_done(stage: &Stage<'_>) -> Verdict 
     let seen = stage.have(&stage.first(0)).await?;
     stage.subject.remove(&key).await;
     let answered = stage.succeed(&stage.delete(&key, &seen)).await?;
-    ensure(answered.is_none(), || format!("an object that is gone was answered: {answered:?}"))?;
+    ensure(answered.is_none(), || format!("an object that is gone was returned: {answered:?}"))?;
     stage.absent(&key).await
 }
 
@@ -156,7 +156,7 @@ pub(super) async fn each_step_has_its_own_outcome_in_order(stage: &Stage<'_>) ->
         }
         _ => false,
     };
-    ensure(in_order, || format!("update, refused update, delete and create were answered with {outcomes:?}"))?;
+    ensure(in_order, || format!("update, refused update, delete and create resulted in {outcomes:?}"))?;
     for (number, expected) in
         [Some(stage.second(0)), Some(stage.first(1)), None, Some(stage.first(3))].iter().enumerate()
     {
@@ -166,7 +166,7 @@ pub(super) async fn each_step_has_its_own_outcome_in_order(stage: &Stage<'_>) ->
             (Presence::Absent, None) => true,
             _ => false,
         };
-        ensure(right, || format!("{key} is not what its outcome says"))?;
+        ensure(right, || format!("{key} does not match its outcome"))?;
     }
     let none = stage.target().execute(Vec::new(), stage.fence()).await;
     ensure(none.is_empty(), || format!("no step had {} outcomes", none.len()))

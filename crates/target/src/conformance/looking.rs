@@ -11,7 +11,7 @@ use crate::contract::{Asker, Hint, Outcome, Settlement};
 
 pub(super) async fn the_system_itself_says_who_it_is(stage: &Stage<'_>) -> Verdict {
     let again = stage.target().identity().await;
-    ensure(again.as_ref() == Ok(&stage.identity), || format!("asked twice it said {} and {again:?}", stage.identity))?;
+    ensure(again.as_ref() == Ok(&stage.identity), || format!("two calls returned {} and {again:?}", stage.identity))?;
     stage.subject.replace_system().await;
     let other = stage.target().identity().await;
     ensure(other.as_ref() != Ok(&stage.identity), || "another system was given the identity of the first".to_owned())
@@ -22,7 +22,7 @@ pub(super) async fn another_system_at_this_address_is_never_taken_for_ours(stage
     let live = stage.have(&there).await?;
     stage.subject.replace_system().await;
     let seen = stage.observe([&there.key, &missing.key]).await;
-    ensure(!seen.states.values().any(Observed::is_known), || format!("it was believed: {seen:?}"))?;
+    ensure(!seen.states.values().any(Observed::is_known), || format!("it was trusted: {seen:?}"))?;
     for work in [stage.create(&missing), stage.update(&stage.second(0), &live), stage.delete(&there.key, &live)] {
         let outcome = stage.execute(&work, stage.fence()).await?;
         ensure(matches!(outcome, Outcome::Refused { .. }), || format!("it was written to: {outcome:?}"))?;
@@ -38,15 +38,15 @@ pub(super) async fn every_key_asked_for_is_answered(stage: &Stage<'_>) -> Verdic
     let asked_at = stage.subject.now();
     let wanted = samples.iter().map(|sample| (sample.key.clone(), None)).collect();
     let seen = stage.target().observe(wanted, Asker::default(), asked_at).await;
-    ensure(seen.at == asked_at, || format!("the look began at {asked_at:?}, it says {:?}", seen.at))?;
-    ensure(seen.states.len() == samples.len(), || format!("3 keys were asked for, not {:?}", seen.states.keys()))?;
+    ensure(seen.at == asked_at, || format!("the call began at {asked_at:?}, it has {:?}", seen.at))?;
+    ensure(seen.states.len() == samples.len(), || format!("3 keys were requested, not {:?}", seen.states.keys()))?;
     for (sample, there) in samples.iter().zip([false, true, false]) {
         let presence = seen.states.get(&sample.key).and_then(Observed::as_known);
         let right = presence.is_some_and(|presence| matches!(presence, Presence::Present(_)) == there);
-        ensure(right, || format!("{} was answered with {presence:?}", sample.key))?;
+        ensure(right, || format!("{} resulted in {presence:?}", sample.key))?;
     }
     let nothing = stage.observe([]).await;
-    ensure(nothing.states.is_empty(), || format!("nothing was asked for: {nothing:?}"))
+    ensure(nothing.states.is_empty(), || format!("nothing was requested: {nothing:?}"))
 }
 
 pub(super) async fn what_cannot_be_read_is_unknown_never_absent(stage: &Stage<'_>) -> Verdict {
@@ -58,11 +58,11 @@ pub(super) async fn what_cannot_be_read_is_unknown_never_absent(stage: &Stage<'_
     let seen = stage.observe([&there.key, &missing.key, &other.key]).await;
     for key in [&there.key, &missing.key] {
         let state = seen.states.get(key);
-        ensure(matches!(state, Some(Observed::Unknown { .. })), || format!("{key} was answered with {state:?}"))?;
+        ensure(matches!(state, Some(Observed::Unknown { .. })), || format!("{key} resulted in {state:?}"))?;
     }
     let state = seen.states.get(&other.key);
     let absent = state.is_none_or(|state| state.as_known() == Some(&Presence::Absent));
-    ensure(!absent, || format!("{} is there and was answered with {state:?}", other.key))
+    ensure(!absent, || format!("{} exists and resulted in {state:?}", other.key))
 }
 
 pub(super) async fn a_key_follows_from_the_declaration_alone(stage: &Stage<'_>) -> Verdict {
@@ -84,7 +84,7 @@ pub(super) async fn a_declaration_that_names_nothing_has_no_key(stage: &Stage<'_
     let sample = stage.first(0);
     match stage.target().key(&sample.api_version, &sample.kind, &Value::Null) {
         Ok(key) => Err(format!("nothing was given the key {key}")),
-        Err(error) => ensure(!error.problem.is_empty(), || "the error does not say what is wrong".to_owned()),
+        Err(error) => ensure(!error.problem.is_empty(), || "the error does not name the problem".to_owned()),
     }
 }
 

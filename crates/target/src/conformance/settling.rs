@@ -90,7 +90,7 @@ pub(super) async fn settling_changes_nothing(stage: &Stage<'_>) -> Verdict {
         // Long after the deadline: before it, a target may add a mark of its own to be certain.
         stage.settle_after(&work, Span::hours(1)).await;
         let after = stage.live(&stage.first(0).key).await?;
-        ensure(before == after, || format!("settling a {} made {before:?} to {after:?}", work.step.verb))?;
+        ensure(before == after, || format!("settling a {} changed {before:?} to {after:?}", work.step.verb))?;
         stage.absent(&stage.first(1).key).await?;
     }
     Ok(())
@@ -104,7 +104,7 @@ pub(super) async fn what_cannot_be_looked_at_is_not_settled(stage: &Stage<'_>) -
         let settlement = stage.settle(&work).await;
         let verb = work.step.verb;
         let open = matches!(settlement, Settlement::Unknown { .. });
-        ensure(open, || format!("a {verb} nobody could look at settled as {settlement:?}"))?;
+        ensure(open, || format!("an unreadable {verb} settled as {settlement:?}"))?;
     }
     Ok(())
 }

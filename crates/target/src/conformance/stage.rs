@@ -116,8 +116,8 @@ impl<'a> Stage<'a> {
     pub(super) async fn presence(&self, key: &Key) -> Result<Presence, String> {
         match self.observe([key]).await.states.remove(key) {
             Some(Observed::Known { value, .. }) => Ok(value),
-            Some(Observed::Unknown { reason }) => Err(format!("{key} could not be seen: {reason}")),
-            None => Err(format!("no answer for {key}")),
+            Some(Observed::Unknown { reason }) => Err(format!("{key} could not be observed: {reason}")),
+            None => Err(format!("no state for {key}")),
         }
     }
 
@@ -130,6 +130,6 @@ impl<'a> Stage<'a> {
 
     pub(super) async fn absent(&self, key: &Key) -> Verdict {
         let presence = self.presence(key).await?;
-        ensure(presence == Presence::Absent, || format!("{key} is there: {presence:?}"))
+        ensure(presence == Presence::Absent, || format!("{key} exists: {presence:?}"))
     }
 }

@@ -56,7 +56,7 @@ impl MemoryWorld {
             }
             (Verb::Delete, _, Some(expect)) => self.delete(step, expect).map(|()| None),
             (verb, ..) => {
-                let detail = format!("the step to {verb} {} does not say what to make or of which object", step.key);
+                let detail = format!("the step to {verb} {} names neither content nor object", step.key);
                 Err(refusal(RefusalClass::Invalid, detail))
             }
         }
@@ -70,7 +70,7 @@ impl MemoryWorld {
                 return Ok(ours.live.clone());
             }
             if !standing.is_empty() {
-                return Err(refusal(RefusalClass::Conflict, format!("{key} is already there: look again")));
+                return Err(refusal(RefusalClass::Conflict, format!("{key} exists already: observe again")));
             }
         }
         self.check_denials(key, Verb::Create)?;
@@ -114,11 +114,11 @@ impl MemoryWorld {
         let conflict = |detail| Err(refusal(RefusalClass::Conflict, detail));
         let standing = self.standing(key);
         let Some(place) = standing.iter().position(|object| object.live.uid == expect.uid) else {
-            return conflict(format!("{key} is no longer the object `{}`: look again", expect.uid));
+            return conflict(format!("{key} is no longer the object `{}`: observe again", expect.uid));
         };
         match &expect.version {
             Some(version) if *version != standing[place].live.version => {
-                conflict(format!("{key} was written since version `{version}`: look again"))
+                conflict(format!("{key} was written since version `{version}`: observe again"))
             }
             _ => Ok(place),
         }

@@ -36,13 +36,13 @@ impl MemoryWorld {
             return Settlement::NotDone;
         }
         if !self.options.marks {
-            return unknown(format!("{} is there, and nothing on it says who made it", intent.key));
+            return unknown(format!("{} exists, and nothing on it shows who created it", intent.key));
         }
         let ours: Vec<_> = standing.iter().filter(|object| object.created_by == Some(intent.id)).collect();
         match ours.as_slice() {
             [] => Settlement::NotDone,
             [object] => done(object),
-            several => unknown(format!("intent {} made {} objects: remove all but one", intent.id, several.len())),
+            several => unknown(format!("intent {} created {} objects: remove all but one", intent.id, several.len())),
         }
     }
 
@@ -68,7 +68,7 @@ impl MemoryWorld {
         match declared {
             Some(resource) if resource.body == object.live.value => done(object),
             _ => {
-                Settlement::Superseded { detail: format!("{} was written since, and nothing says by whom", intent.key) }
+                Settlement::Superseded { detail: format!("{} was written since, and by an unknown writer", intent.key) }
             }
         }
     }
@@ -93,5 +93,5 @@ fn unknown(detail: String) -> Settlement {
 }
 
 fn nameless(intent: &Intent) -> String {
-    format!("intent {} does not say which object it was to {}", intent.id, intent.verb)
+    format!("intent {} does not name the object it was to {}", intent.id, intent.verb)
 }

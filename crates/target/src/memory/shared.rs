@@ -128,7 +128,7 @@ impl Shared {
     }
 
     fn execute(&mut self, work: &[Work], fence: Fence) -> Vec<Outcome> {
-        let lost = |_: &Work| Outcome::Unknown { detail: "the target did not answer in time".to_owned() };
+        let lost = |_: &Work| Outcome::Unknown { detail: "the target did not respond in time".to_owned() };
         match self.faults.pop_front() {
             None => self.execute_all(work, fence),
             Some(Fault::TimeoutBefore) => work.iter().map(lost).collect(),
