@@ -27,8 +27,8 @@ const MENTIONED: [(&str, &str); 7] = [
     ("apps", "SELECT min(log) FROM apps WHERE log > ?"),
 ];
 
-/// A ledger has its tables and nothing else: a trigger or a view could change what is read or
-/// written.
+/// Checks that a ledger has its tables and nothing else: a trigger or a view could change reads or
+/// writes.
 pub(crate) async fn check_schema(database: &mut Database, report: &mut Report) -> Result<(), VerifyError> {
     let sql = "SELECT type, name FROM sqlite_schema WHERE ? = 0 AND name NOT LIKE 'sqlite_autoindex_%'";
     let objects: Vec<(String, String)> = database.rows(sql, 0).await?;

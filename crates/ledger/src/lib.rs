@@ -1,10 +1,10 @@
 //! The ledger: the append-only, Merkle-hashed record of what was decided and done, and on which
 //! observations.
 //!
-//! Reading order: [`record`] (what is written, in [`canonical`] bytes), [`merkle`] and [`proof`]
-//! (how it is hashed), [`checkpoint`] and [`anchor`] (how its past is fixed), [`contract`] (the
-//! [`Ledger`] trait and what crash recovery relies on), [`memory`] (the ledger of the simulator and
-//! of tests).
+//! Reading order: [`record`] (entries and records, in [`canonical`] bytes), [`merkle`] and
+//! [`proof`] (their hashes), [`checkpoint`] and [`anchor`] (the evidence of its past),
+//! [`contract`] (the [`Ledger`] trait and the guarantees for crash recovery), [`memory`] (the
+//! ledger of the simulator and of tests).
 //!
 //! This crate holds no database and no async runtime: the simulator links it. The conformance suite
 //! that every implementation passes is `conformance`, behind the feature of that name.

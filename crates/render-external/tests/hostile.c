@@ -1,6 +1,6 @@
-/* A program that pretends to be kustomize and tries what a renderer must not be able to do. The file `act` of the folder it is told to
- * build names what to try, a word each, after the number of the process to harm; it answers with a line each: what it tried, and whether that
- * was denied, and how. */
+/* A program that pretends to be kustomize and tries acts that a renderer must not be able to do. The file `act` of the directory to
+ * build holds the id of the victim process and the acts to try, a word each. The program prints a line for each act: its name, and whether
+ * and how it was denied. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +24,10 @@
 
 extern char **environ;
 
-/* The process that is to be harmed: the one that started all this. */
+/* The victim: the process that started the sandbox. */
 static pid_t victim;
 
-/* What a call came to. */
+/* Prints the result of a call. */
 static void tell(const char *what, long result) {
     if (result < 0)
         printf("%s: denied (%s)\n", what, strerrorname_np(errno));
@@ -80,7 +80,7 @@ static void processes(void) {
     char *words[] = {"true", NULL}, *none[] = {NULL};
     tell("execute /bin/true", execve("/bin/true", words, none));
     tell("execute by descriptor", syscall(SYS_execveat, AT_FDCWD, "/bin/true", words, none, 0));
-    /* No signal at all, which is permitted or not as any other: where the sandbox has a hole, this must not end the machine. */
+    /* The signal 0 is permitted or denied like any other: if the sandbox has a hole, this must not kill every process of the machine. */
     tell("signal the victim", kill(victim, 0));
     tell("signal everybody", kill(-1, 0));
     tell("signal a thread of the victim", syscall(SYS_tgkill, victim, victim, 0));
@@ -92,7 +92,7 @@ static void processes(void) {
     tell("raise a limit", prlimit(0, RLIMIT_DATA, &limit, NULL));
 }
 
-/* Takes memory until there is no more, and says how much there was. */
+/* Allocates memory until it fails, and prints the total. */
 static void memory(void) {
     const size_t step = 16u << 20;
     long taken = 0;
@@ -105,7 +105,7 @@ static void memory(void) {
         memset(more, 1, step);
     }
     printf("megabytes: %ld\n", taken);
-    /* What was only reserved must not become more by being made writable. */
+    /* Reserved memory must not exceed the limit by becoming writable. */
     char *reserved = mmap(NULL, 64 * step, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     tell("write to what was reserved", reserved == MAP_FAILED ? -1 : mprotect(reserved, 64 * step, PROT_READ | PROT_WRITE));
 }
@@ -148,7 +148,7 @@ static void endless(void) {
     for (;;) __asm__ volatile("");
 }
 
-/* Calls by another door than the one that is watched most. */
+/* Makes calls by other numbers than the usual ones. */
 static void other_numbers(void) {
 #ifdef __x86_64__
     tell("a socket by its other number", syscall(0x40000000 + SYS_socket, AF_INET, SOCK_STREAM, 0));
