@@ -1,6 +1,6 @@
-//! Events to trees, and the rules a single event cannot know: duplicate keys, unknown tags, aliases
-//! and their budget, depth. These mistakes are collected; a syntax error ends the stream, since
-//! nothing after it can be trusted.
+//! Builds trees from events and applies the rules that no single event can check: duplicate keys,
+//! unknown tags, aliases and their budget, depth. These mistakes are collected. A syntax error ends
+//! the stream, since nothing after it can be trusted.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,33 @@ use crate::events::{Event, EventKind, Fault, MAX_DEPTH, Parser};
 use crate::source::Source;
 use crate::tree::{Content, Document, Kind, Node, NodeData, NodeId, Span, Tag};
 
-/// How many aliases a document may expand to, those inside of aliased nodes included.
+/// The number of nodes that the aliases of a document may expand to, aliases inside aliased nodes
+/// included.
 pub const MAX_ALIASES: u64 = 10_000;
-/// How many times larger than written a document may become when its aliases are expanded.
+/// How many times larger than its source a document may become when its aliases are expanded.
 pub const MAX_GROWTH: u64 = 10;
-/// Growth is not counted below this size: small documents may repeat a default as often as they
-/// like.
+/// Growth is not limited below this size: a small document may repeat a default as often as it
+/// likes.
 const FREE_SIZE: u64 = 64 * 1024;
-/// How many documents a stream may have: as many as objects may be rendered.
+/// The maximum number of documents in a stream, equal to the maximum number of rendered objects.
 const MAX_DOCUMENTS: usize = 20_000;
 const MOST_GUESSED: usize = 1_024;
 
-/// Reads every document of a stream. An empty stream (or one of comments) has none; `---` alone is
-/// one that is null.
+/// Reads every document of a stream. An empty stream, or one with only comments, has no documents.
+/// `---` alone is one null document.
 pub fn parse(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
     read(source, false)
 }
 
-/// The same where keys may be written twice, as go-yaml v2 has it unless it is told to be strict.
-/// It is for the caller to take the last of them.
+/// Reads every document of a stream and allows duplicate keys, as go-yaml v2 does outside strict
+/// mode. The caller must use the last of them.
 pub fn parse_with_repeats(source: Source<'_>) -> Result<Vec<Document<'_>>, Diagnostics> {
     read(source, true)
 }
 
-/// Hands out every document of a stream as soon as it is read, so that a long stream is never in
-/// memory as a whole. What was handed out counts for nothing if there is a mistake further on.
+/// Passes each document of a stream to `each` as soon as it is read, so that a long stream is never
+/// in memory as a whole. If a later part of the stream has a mistake, the documents passed on
+/// before it are invalid.
 pub fn parse_each<'a>(source: Source<'a>, each: impl FnMut(Document<'a>)) -> Result<(), Diagnostics> {
     read_each(source, false, each)
 }
@@ -77,19 +79,19 @@ struct Composer<'a> {
     source: Source<'a>,
     parser: Parser<'a>,
     found: Findings,
-    /// How many nodes the last document had: documents of a stream are alike, and growing a vector
-    /// copies it.
+    /// The number of nodes of the previous document, used as a capacity: documents of a stream are
+    /// alike, and growing a vector copies it.
     nodes_before: usize,
-    /// Keys may be written twice.
+    /// Duplicate keys are allowed.
     may_repeat: bool,
 }
 
-/// What a node weighs when everything in it is expanded.
+/// The size of a node with all of its aliases expanded.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
     /// Nodes and bytes of scalars.
     size: u64,
-    /// The part of `size` that is there through aliases.
+    /// The part of `size` that aliases contribute.
     repeated: u64,
     aliases: u64,
     /// Levels of collections.
@@ -108,7 +110,7 @@ impl Weight {
 /// A collection that is not closed yet.
 struct Open<'a> {
     event: Event<'a>,
-    /// Where its children begin in `Builder::pending`.
+    /// The index of its first child in `Builder::pending`.
     first: usize,
     weight: Weight,
 }
@@ -119,8 +121,8 @@ struct Anchor {
     weight: Option<Weight>,
 }
 
-/// The document being built. Nodes are numbered when they are complete; a collection's place is
-/// kept from its start.
+/// The document being built. Nodes are numbered when they are complete; the place of a collection
+/// is recorded when it starts.
 struct Builder<'a> {
     nodes: Vec<NodeData<'a>>,
     children: Vec<NodeId>,
@@ -129,7 +131,7 @@ struct Builder<'a> {
     pending: Vec<NodeId>,
     anchors: BTreeMap<&'a str, Anchor>,
     root: Option<NodeId>,
-    /// Where the last node that was written ends.
+    /// The end of the last node in the source.
     end: usize,
 }
 
@@ -155,8 +157,7 @@ impl<'a> Composer<'a> {
             self.check_tag(&event);
             builder.event(event)?;
         }
-        // Room that was guessed and not used is given back: a stream may have many small documents
-        // after a large one.
+        // Unused capacity is released: a stream may have many small documents after a large one.
         if builder.nodes.len() * 2 < builder.nodes.capacity() {
             builder.nodes.shrink_to_fit();
             builder.children.shrink_to_fit();
@@ -177,7 +178,7 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// Faults count bytes; a place needs whole characters.
+    /// Widens a span to whole characters: faults count bytes, but a place needs characters.
     fn whole_characters(&self, span: Span) -> usize {
         let text = self.source.text();
         (span.end()..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
@@ -324,7 +325,7 @@ impl<'a> Builder<'a> {
         self.complete(NodeData { content, style, span: event.span, line: event.line, properties: None }, weight)
     }
 
-    /// Numbers a complete node and hands it to its parent.
+    /// Numbers a complete node and adds it to its parent.
     fn complete(&mut self, data: NodeData<'a>, weight: Weight) -> Result<(), Fault> {
         let id = NodeId(narrow(self.nodes.len()));
         let span = data.span;
@@ -352,8 +353,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Stops a document whose aliases multiply ("billion laughs", CVE-2019-11253) where the
-/// multiplication happens.
+/// Stops a document whose aliases multiply ("billion laughs", CVE-2019-11253) at the level that
+/// multiplies.
 fn check_budget(weight: Weight, depth: usize, span: Span) -> Result<(), Fault> {
     if depth + weight.height > MAX_DEPTH {
         return Err(Fault::too_deep(span));
@@ -374,7 +375,7 @@ fn check_budget(weight: Weight, depth: usize, span: Span) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The end of a bracket's token; 0 for the end of a block, which has no text of its own.
+/// Returns the end of a closing bracket, or 0 for the end of a block, which has no text of its own.
 fn closing_bracket(closing: Span) -> usize {
     if closing.start() == closing.end() { 0 } else { closing.end() }
 }

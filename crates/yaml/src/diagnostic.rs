@@ -1,12 +1,12 @@
-//! What is wrong in a text, where, and what to do about it. Plain text in the form of rustc's
-//! messages, so that a person finds the place and an editor can parse it. Readers built on this
-//! crate report through the same type.
+//! Mistakes in a text: the message, the place and a hint how to correct it. They are plain text in
+//! the form of rustc's messages, so that a person finds the place and an editor can parse it.
+//! Readers built on this crate report through the same type.
 
 use std::fmt;
 
 use crate::source::Source;
 
-/// What kind of mistake a diagnostic is about: for callers that decide by it. Text is for people.
+/// The class of a mistake, for callers that decide by it. The message is for people only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Not UTF-8, or a character YAML does not allow.
@@ -19,9 +19,9 @@ pub enum Class {
     Duplicate,
     /// A tag outside the core schema.
     Tag,
-    /// An alias without anchor, or an anchor that contains itself.
+    /// An alias without an anchor, or an anchor that contains itself.
     Alias,
-    /// A value of another type than the reader needs.
+    /// A value of a type other than the expected one.
     Type,
     /// A field or kind the reader does not know.
     Unknown,
@@ -32,7 +32,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The word shown in brackets after `error`.
+    /// Returns the word that is printed in brackets after `error`.
     pub fn word(self) -> &'static str {
         match self {
             Class::Encoding => "encoding",
@@ -49,31 +49,31 @@ impl Class {
     }
 }
 
-/// A place in a text together with its line, kept so that a message can be shown after the text is
-/// gone.
+/// A place in a text together with its line, so that a message can be printed after the text is
+/// dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The name the text was given, usually a path.
+    /// The name of the text, usually a path.
     pub file: String,
     /// Counted from 1.
     pub line: u32,
-    /// In characters, counted from 1.
+    /// Counted in characters, from 1.
     pub column: u32,
-    /// How many characters are meant; at least 1.
+    /// The number of marked characters; at least 1.
     pub width: u32,
-    /// The line, unescaped; of a long one, what is near the column.
+    /// The line, unescaped. Of a long line, only the part near the column.
     pub text: String,
-    /// How many characters of the line were left out before `text`.
+    /// The number of characters of the line before `text`.
     pub left_out: u32,
 }
 
-/// Lines longer than this are cut around the place: minified JSON is one line of megabytes, and
-/// every place keeps its own.
+/// Longer lines are cut around the place: minified JSON is one line of megabytes, and every place
+/// has its own copy.
 const SHOWN_WIDTH: usize = 120;
 
 impl Place {
-    /// The place of a byte range on a line that starts at `line_start`. A range over several lines
-    /// is shown by its first.
+    /// Returns the place of a byte range on a line that starts at `line_start`. For a range over
+    /// several lines, this is the part on the first line.
     pub(crate) fn of(source: Source<'_>, line: u32, line_start: usize, start: usize, end: usize) -> Self {
         let before = source.text()[line_start..start].chars().count();
         let rest = source.rest_of_line(start);
@@ -81,7 +81,7 @@ impl Place {
         let width = inside.chars().take(SHOWN_WIDTH).count().max(1);
         let left_out = if before + width > SHOWN_WIDTH { before.saturating_sub(SHOWN_WIDTH / 3) } else { 0 };
         let near = source.text()[line_start..start].chars().skip(left_out).chain(rest.chars());
-        // One more than is shown tells that there is more.
+        // One more character than is printed shows that the line continues.
         let text = near.take(SHOWN_WIDTH + 1).collect();
         Self {
             file: source.file().to_owned(),
@@ -105,8 +105,9 @@ impl Place {
         write!(f, "{:gutter$} | {:before$}{carets}{gap}{note}", "", "")
     }
 
-    /// The line as shown, the columns before the carets, and how many carets. Control and direction
-    /// characters are escaped, so that what is shown is what is there.
+    /// Returns the line as printed, the number of columns before the carets, and the number of
+    /// carets. Control and direction characters are escaped, so that the printed line cannot
+    /// mislead.
     fn visible(&self) -> (String, usize, usize) {
         let at = (self.column - 1 - self.left_out) as usize;
         let mut shown = String::new();
@@ -136,8 +137,8 @@ fn bounded(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// A character as it may be shown on a terminal: itself, or an escape where showing it would
-/// mislead.
+/// Returns a character in a form that is safe for a terminal: itself, or an escape if it would
+/// mislead the reader.
 fn visible_char(c: char) -> String {
     match c {
         '\t' => " ".to_owned(),
@@ -153,21 +154,21 @@ fn visible_char(c: char) -> String {
     }
 }
 
-/// Text from outside as it may be shown: control, direction and invisible characters escaped.
+/// Escapes control, direction and invisible characters of untrusted text.
 pub fn visible_text(text: &str) -> String {
     text.chars().map(visible_char).collect()
 }
 
-/// One mistake: what, where, and what was expected instead.
+/// One mistake: a message, its place, and the expected form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub class: Class,
     /// One sentence without a full stop.
     pub message: String,
     pub place: Place,
-    /// What was expected, or what to do next.
+    /// The expected form, or the next step.
     pub help: Option<String>,
-    /// A second place the message is about, with a note: the first of two equal keys.
+    /// A second place that the message is about, with a note: the first of two equal keys.
     pub other: Option<(Place, String)>,
 }
 
@@ -207,20 +208,20 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Collects what is wrong while reading goes on. A text with more mistakes than fit is broken as a
-/// whole, and the rest of the list would help nobody.
+/// The mistakes collected while reading continues. A text with more mistakes than fit is broken as
+/// a whole, and a longer list would not help its author.
 #[derive(Clone, Debug, Default)]
 pub struct Findings(Vec<Diagnostic>);
 
 const MAX_FINDINGS: usize = 50;
 
 impl Findings {
-    /// Whether nothing more is kept: time to stop looking.
+    /// Reports whether the list is full, so that the caller can stop checking.
     pub fn is_full(&self) -> bool {
         self.0.len() >= MAX_FINDINGS
     }
 
-    /// Keeps a diagnostic if there is room; it is not even made otherwise.
+    /// Adds a diagnostic if there is room; otherwise it is not even built.
     pub fn add(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
         if !self.is_full() {
             self.0.push(diagnostic());
@@ -232,7 +233,7 @@ impl Findings {
         self.0.extend(diagnostics.into_iter().take(room));
     }
 
-    /// `value` if nothing was found.
+    /// Returns `value` if no mistakes were found.
     pub fn or_value<T>(self, value: T) -> Result<T, Diagnostics> {
         if self.0.is_empty() { Ok(value) } else { Err(Diagnostics::sorted(self.0)) }
     }
@@ -247,7 +248,7 @@ impl IntoIterator for Findings {
     }
 }
 
-/// Everything wrong with a text, in the order of the text. Never empty.
+/// All mistakes in a text, in the order of the text. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 

@@ -1,12 +1,12 @@
-//! Keys of a mapping that are written twice. Small mappings are compared in place, large ones
-//! through a sorted list, so that a generated mapping of 100,000 keys stays cheap.
+//! Finds duplicate keys of a mapping. Small mappings are compared in place, large ones through a
+//! sorted list, so that a generated mapping of 100,000 keys stays cheap.
 
 use crate::tree::{Entries, Kind, Node};
 
 const SMALL: usize = 12;
 
-/// Pairs (first, later) of scalar keys with the same text. `1` and `"1"` are the same key in JSON,
-/// so they are here.
+/// Returns pairs (first, later) of scalar keys with the same text. `1` and `"1"` count as
+/// duplicates, because they are the same key in JSON.
 pub(crate) fn find(entries: Entries<'_>) -> Vec<(Node<'_>, Node<'_>)> {
     if entries.len() <= SMALL { find_in_small(entries) } else { find_in_large(entries) }
 }

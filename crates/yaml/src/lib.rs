@@ -1,18 +1,18 @@
 //! YAML trees with source spans, budgets and dialects.
 //!
-//! [`parse`] reads a stream into [`Document`]s whose [`Node`]s know where they were written;
-//! [`Node::resolve`] then says what a scalar means, which depends on who reads it ([`Dialect`]).
-//! Mistakes come as [`Diagnostics`] that show the line.
+//! [`parse`] reads a stream into [`Document`]s whose [`Node`]s know their position in the source.
+//! [`Node::resolve`] then gives the value of a scalar, which depends on its reader ([`Dialect`]).
+//! Mistakes are returned as [`Diagnostics`] that show the line.
 //!
-//! What this crate promises whatever the input: no panic, no recursion that depth can exhaust, no
-//! alias bomb, no duplicate key, no unknown tag, no number that lost digits.
+//! For any input this crate guarantees: no panic, no recursion that depth can exhaust, no alias
+//! bomb, no duplicate key, no unknown tag, no number that lost digits.
 //!
 //! - `source`: the text, its encoding and size.
 //! - `events`: text to events; the only place that knows the grammar.
 //! - `compose`: events to trees, and the rules about keys, tags and aliases.
 //! - `tree`, `merge`: reading a tree.
-//! - `resolve`: what scalars mean.
-//! - `diagnostic`: how mistakes are told.
+//! - `resolve`: the values of scalars.
+//! - `diagnostic`: how mistakes are reported.
 //! - [`go`]: writing, as Go's libraries do.
 
 #![forbid(unsafe_code)]

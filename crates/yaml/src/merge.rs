@@ -1,4 +1,4 @@
-//! Merge keys: `<<: *defaults`. Explicit keys win wherever they stand, and the first of several
+//! Merge keys: `<<: *defaults`. Explicit keys win wherever they are, and the first of several
 //! merged mappings wins over the later ones, as in go-yaml v3.
 
 use std::collections::BTreeSet;
@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use crate::tree::{Entries, Kind, Node};
 
 impl<'d> Entries<'d> {
-    /// The entries with `<<` carried out: explicit ones first, in their order, then what is merged
-    /// in. Which shapes `<<` may have was checked when the tree was built, and aliases have a
-    /// budget there, so this ends.
+    /// Returns the entries with `<<` applied: explicit ones first, in their order, then the merged
+    /// ones. The shape of each `<<` was checked when the tree was built, and aliases have a budget
+    /// there, so this terminates.
     pub fn merged(self) -> Vec<(Node<'d>, Node<'d>)> {
         if !self.iter().any(|(key, _)| key.is_merge_key()) {
             return self.iter().collect();
@@ -25,7 +25,7 @@ struct Merged<'d> {
 }
 
 impl<'d> Merged<'d> {
-    /// Depth is bounded by the tree's own limit.
+    /// The tree's own limit bounds the depth of this recursion.
     fn add(&mut self, entries: Entries<'d>) {
         for (key, value) in entries.iter().filter(|(key, _)| !key.is_merge_key()) {
             match key.kind() {

@@ -1,5 +1,5 @@
-//! What a scalar means. The text alone does not say: kubectl reads `on` as true and `0777` as 511,
-//! YAML 1.2 reads a string and 777. Numbers keep their exact digits; nothing passes through a
+//! Resolves scalars to values. The text alone is ambiguous: kubectl reads `on` as true and `0777`
+//! as 511, YAML 1.2 reads a string and 777. Numbers keep their exact digits; none passes through a
 //! float.
 
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::diagnostic::{Class, Diagnostic, Diagnostics, visible_text};
 use crate::tree::{Kind, Node, Style, Tag};
 
-/// Whose rules decide what a plain scalar means.
+/// The rules that give a plain scalar its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// kubectl, Helm, kustomize (sigs.k8s.io/yaml): YAML 1.1 booleans, Go's integer literals.
@@ -18,7 +18,7 @@ pub enum Dialect {
     Yaml12,
 }
 
-/// A scalar as a value of JSON.
+/// A scalar as a JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scalar<'d> {
     Null,
@@ -34,7 +34,7 @@ pub enum Scalar<'d> {
 }
 
 impl Scalar<'_> {
-    /// What it is, with an article, for messages.
+    /// Returns the type with an article, for messages.
     pub fn describe(&self) -> &'static str {
         match self {
             Scalar::Null => "null",
@@ -47,8 +47,8 @@ impl Scalar<'_> {
 }
 
 impl<'d> Node<'d> {
-    /// What this scalar means; `None` if the node is a collection. An error if its tag says
-    /// something else than its text.
+    /// Returns the value of this scalar, or `None` if the node is a collection. It is an error if
+    /// the tag contradicts the text.
     pub fn resolve(self, dialect: Dialect) -> Option<Result<Scalar<'d>, Diagnostics>> {
         let Kind::Scalar(text) = self.kind() else { return None };
         Some(match self.tag() {
@@ -77,7 +77,7 @@ impl<'d> Node<'d> {
 }
 
 impl Dialect {
-    /// What a plain scalar of this text means.
+    /// Returns the value of a plain scalar with this text.
     pub fn resolve(self, text: &str) -> Scalar<'_> {
         match text.as_bytes().first() {
             None => Scalar::Null,
@@ -105,8 +105,8 @@ impl Dialect {
         }
         if self != Dialect::Yaml12 && text.contains('_') {
             // Go's resolver removes every `_` before it reads a number that starts with a digit or
-            // a sign. One that starts with a point is left to Go's own rule: a `_` stands between
-            // digits.
+            // a sign. For one that starts with a point, Go's own rule applies: each `_` is between
+            // two digits.
             if text.starts_with('.') && !separates_digits(text) {
                 return None;
             }
@@ -117,7 +117,7 @@ impl Dialect {
         self.integer(text).map(Scalar::Int).or_else(|| float(text).map(Scalar::Float))
     }
 
-    /// The decimal digits of an integer in any base this dialect knows.
+    /// Returns the decimal digits of an integer in any base of this dialect.
     fn integer(self, text: &str) -> Option<Cow<'_, str>> {
         let negative = text.starts_with('-');
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -133,8 +133,8 @@ impl Dialect {
             let is_none = self != Dialect::Yaml12 && (is_beyond_float(digits) || is_large_behind_plus(text));
             return (!is_none).then(|| plain_integer(text, digits, negative));
         }
-        // As in Go, an integer that needs more than 64 bits is none in these bases; with a sign in
-        // front, also one that is none of `int64`.
+        // As in Go, a number in these bases is no integer if it needs more than 64 bits or, with a
+        // sign, if it does not fit `int64`.
         let value = u64::from_str_radix(digits, radix).ok()?;
         match (negative, unsigned.len() < text.len()) {
             (true, _) => 0_i64.checked_sub_unsigned(value).map(|value| value.to_string().into()),
@@ -143,8 +143,8 @@ impl Dialect {
         }
     }
 
-    /// Go tries `0b` once more without its prefix, and v3 `0o` too; the sign may then stand behind
-    /// it.
+    /// Retries without the prefix, as Go does for `0b` and v3 also for `0o`; the sign may then
+    /// follow the prefix.
     fn signed_behind_base(self, text: &str) -> Option<String> {
         let (digits, radix) = match (text.strip_prefix("0b"), text.strip_prefix("0o")) {
             (Some(digits), _) if self != Dialect::Yaml12 => (digits, 2),
@@ -165,7 +165,7 @@ fn yaml12_base(text: &str) -> (&str, u32) {
     }
 }
 
-/// The bases of `strconv.ParseInt(text, 0, 64)`.
+/// Returns the digits and the base as in `strconv.ParseInt(text, 0, 64)`.
 fn go_base(text: &str) -> (&str, u32) {
     match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
@@ -176,27 +176,28 @@ fn go_base(text: &str) -> (&str, u32) {
     }
 }
 
-/// Whether Go has no integer for it because of its `+`: `strconv.ParseUint`, which knows the upper
-/// half of 64 bits, takes no sign.
+/// Reports whether Go has no such integer because of its `+`: `strconv.ParseUint`, which reads the
+/// upper half of 64 bits, accepts no sign.
 fn is_large_behind_plus(text: &str) -> bool {
     text.starts_with('+') && text.parse::<i64>().is_err()
 }
 
-/// Whether decimal digits are more than a float64 can hold. Go reads an integer of more than 64
-/// bits as a float, and as a text if it is none.
+/// Reports whether decimal digits exceed the range of a float64. Go reads an integer of more than
+/// 64 bits as a float, and beyond that range as a string.
 fn is_beyond_float(digits: &str) -> bool {
     const SAFE: usize = 308;
     digits.len() > SAFE && digits.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// Whether each `_` stands between two digits.
+/// Reports whether each `_` is between two digits.
 fn separates_digits(text: &str) -> bool {
     let is_digit = |part: Option<&u8>| part.is_some_and(u8::is_ascii_digit);
     let parts: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == b'_').collect();
     parts.windows(2).all(|pair| is_digit(pair[0].last()) && is_digit(pair[1].first()))
 }
 
-/// Decimal digits without `+` and leading zeros; borrowed if that is how they are written.
+/// Returns decimal digits without `+` and leading zeros; borrowed if the text is already in this
+/// form.
 fn plain_integer<'t>(text: &'t str, digits: &'t str, negative: bool) -> Cow<'t, str> {
     let significant = digits.trim_start_matches('0');
     if significant.is_empty() {
@@ -209,7 +210,7 @@ fn plain_integer<'t>(text: &'t str, digits: &'t str, negative: bool) -> Cow<'t, 
     }
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?` as a JSON number.
+/// Reads `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?` as a JSON number.
 fn float(text: &str) -> Option<Cow<'_, str>> {
     let sign = if text.starts_with('-') { "-" } else { "" };
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -224,7 +225,7 @@ fn float(text: &str) -> Option<Cow<'_, str>> {
         && is_digits(fraction)
         && !(whole.is_empty() && fraction.is_empty())
         && exponent_digits.is_none_or(|digits| !digits.is_empty() && is_digits(digits));
-    // Go leaves a number beyond float64 a string; only the comparison uses a float, never the
+    // Go reads a number beyond float64 as a string. Only this comparison uses a float, never the
     // value.
     if !proper || text.parse::<f64>().is_ok_and(f64::is_infinite) {
         return None;

@@ -1,12 +1,12 @@
-//! A text with its name, checked for what YAML allows before anything reads it.
+//! A text with its name, checked for forbidden characters before it is parsed.
 
 use crate::diagnostic::{Class, Diagnostic, Diagnostics, Place};
 
-/// The largest text that is read. A render reads files of this size and no larger, so positions fit
-/// in `u32`.
+/// The size of the largest text that is read. A render reads files up to the same size. Positions
+/// therefore fit in `u32`.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// A text and the name it is called in messages.
+/// A text and its name in messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     file: &'a str,
@@ -18,8 +18,8 @@ impl<'a> Source<'a> {
         Self { file, text }
     }
 
-    /// Reads bytes as UTF-8 (a byte order mark is accepted). UTF-16 is refused by name: tools that
-    /// write it do so unasked, and "invalid UTF-8" would not tell their users.
+    /// Reads bytes as UTF-8 (a byte order mark is accepted). The error names UTF-16 explicitly:
+    /// some tools write it by default, and "invalid UTF-8" would not help their users.
     pub fn decode(file: &'a str, bytes: &'a [u8]) -> Result<Self, Diagnostics> {
         let refuse = |valid: &'a str, message: &str| -> Diagnostics {
             let source = Self { file, text: valid };
@@ -48,7 +48,7 @@ impl<'a> Source<'a> {
         self.text
     }
 
-    /// The place of a byte range, which must lie on character boundaries.
+    /// Returns the place of a byte range, which must lie on character boundaries.
     pub fn place(self, start: usize, end: usize) -> Place {
         let bytes = self.text.as_bytes();
         let line_start = self.line_start(start);
@@ -61,7 +61,8 @@ impl<'a> Source<'a> {
         Place::of(self, line, line_start, start, end)
     }
 
-    /// The same where the line's number is known: without a look at the lines before.
+    /// Returns the place of a byte range on a line with a known number, without counting the lines
+    /// before it.
     pub(crate) fn place_on_line(self, line: u32, start: usize, end: usize) -> Place {
         Place::of(self, line, self.line_start(start), start, end)
     }
@@ -76,14 +77,14 @@ impl<'a> Source<'a> {
         (1..=offset).rev().find(after_break).unwrap_or(mark.min(offset))
     }
 
-    /// From an offset to the end of its line.
+    /// Returns the text from an offset to the end of its line.
     pub(crate) fn rest_of_line(self, offset: usize) -> &'a str {
         let bytes = self.text.as_bytes();
         let end = (offset..bytes.len()).find(|&at| break_length(bytes, at) > 0).unwrap_or(bytes.len());
         &self.text[offset..end]
     }
 
-    /// Refuses what no YAML text may contain: too many bytes, control characters.
+    /// Rejects texts that are too large or contain control characters.
     pub(crate) fn check(self) -> Result<(), Diagnostics> {
         if self.text.len() > MAX_BYTES {
             let message = format!("the text has {} bytes, more than the {MAX_BYTES} that are read", self.text.len());
@@ -104,8 +105,8 @@ impl<'a> Source<'a> {
 
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Whether the character that starts at `at` is a control character (C0, DEL, C1 but NEL) or not a
-/// character at all.
+/// Reports whether the character that starts at `at` is a control character (C0, DEL, C1 except
+/// NEL) or a noncharacter.
 fn is_forbidden(bytes: &[u8], at: usize) -> bool {
     match bytes[at] {
         b'\t' | b'\n' | b'\r' => false,
@@ -116,8 +117,8 @@ fn is_forbidden(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// How many bytes the line break at `at` has; 0 if there is none. As in libyaml and go-yaml: CR LF,
-/// CR, LF, NEL, LS, PS.
+/// Returns the length of the line break at `at` in bytes, or 0 if there is none. As in libyaml and
+/// go-yaml, line breaks are CR LF, CR, LF, NEL, LS and PS.
 #[inline]
 pub(crate) fn break_length(bytes: &[u8], at: usize) -> usize {
     let Some(&byte) = bytes.get(at) else { return 0 };

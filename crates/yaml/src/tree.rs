@@ -1,5 +1,5 @@
-//! The tree of a document: nodes in one vector, so that it is built, read and dropped without
-//! recursion, and every node knows where it was written.
+//! The tree of a document. Its nodes are in one vector, so that it is built, read and dropped
+//! without recursion, and every node knows its position in the source.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ impl Span {
     }
 }
 
-/// How a node is written.
+/// The notation of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Plain,
@@ -38,16 +38,16 @@ pub enum Style {
     Literal,
     /// `>`
     Folded,
-    /// A collection by indentation.
+    /// A collection written by indentation.
     Block,
-    /// A collection in brackets.
+    /// A collection written in brackets.
     Flow,
 }
 
-/// The tag of a node. Only the core schema is read; others are refused.
+/// The tag of a node. Only tags of the core schema are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// `!`: a string, a sequence or a mapping, whatever it looks like.
+    /// `!`: a string, a sequence or a mapping, whatever its text looks like.
     NonSpecific,
     Null,
     Bool,
@@ -141,15 +141,14 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A node of a document. An alias reads as what it stands for, but its place is where it is
-/// written.
+/// A node of a document. An alias reads as the node of its anchor, but its place is its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'d> {
     document: &'d Document<'d>,
     id: NodeId,
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind<'d> {
     Scalar(&'d str),
@@ -162,7 +161,7 @@ impl<'d> Node<'d> {
         &self.document.nodes[self.id.0 as usize]
     }
 
-    /// What this node stands for: itself, or an alias' anchor.
+    /// Returns this node, or the anchored node if this is an alias.
     fn meant(self) -> &'d NodeData<'d> {
         match self.written().content {
             Content::Alias(target) => &self.document.nodes[target.0 as usize],
@@ -195,13 +194,13 @@ impl<'d> Node<'d> {
         self.meant().properties.as_ref().and_then(|properties| properties.tag.as_ref())
     }
 
-    /// The anchor written at this node.
+    /// Returns the anchor of this node as written.
     pub fn anchor(self) -> Option<&'d str> {
         self.written().properties.as_ref().and_then(|properties| properties.anchor)
     }
 
-    /// The bytes this node is written in, without its anchor and tag. Empty for a value that was
-    /// left out. A block scalar ends with its last line of text, a block collection with its last
+    /// Returns the byte range of this node without its anchor and tag. It is empty for an omitted
+    /// value. A block scalar ends with its last line of text, a block collection with its last
     /// entry.
     pub fn span(self) -> Span {
         self.written().span
@@ -212,24 +211,25 @@ impl<'d> Node<'d> {
         self.written().line
     }
 
-    /// In characters, counted from 1.
+    /// Counted in characters, from 1.
     pub fn column(self) -> u32 {
         self.place().column
     }
 
-    /// Where the node is written, for a diagnostic.
+    /// Returns the place of the node, for a diagnostic.
     pub fn place(self) -> Place {
         let span = self.span();
         self.document.source.place_on_line(self.line(), span.start(), span.end())
     }
 
-    /// The text of the node as written.
+    /// Returns the text of the node as written.
     pub fn source_text(self) -> &'d str {
         let span = self.span();
         &self.document.source.text()[span.start()..span.end()]
     }
 
-    /// The value of a key of this mapping. Merged keys are not looked at: see [`Entries::merged`].
+    /// Returns the value of a key of this mapping. Merged keys are ignored: see
+    /// [`Entries::merged`].
     pub fn get(self, key: &str) -> Option<Node<'d>> {
         match self.kind() {
             Kind::Mapping(entries) => entries.iter().find(|(name, _)| name.is_text(key)).map(|(_, value)| value),
@@ -241,7 +241,7 @@ impl<'d> Node<'d> {
         matches!(self.kind(), Kind::Scalar(own) if own == text)
     }
 
-    /// Whether this node, as a key, asks for a merge: `<<` without quotes.
+    /// Reports whether this node is a merge key: `<<` without quotes.
     pub fn is_merge_key(self) -> bool {
         let plain = self.style() == Style::Plain && matches!(self.tag(), None | Some(Tag::Merge));
         plain && self.is_text("<<")

@@ -7,7 +7,7 @@ use super::scanner::{Scanned, Scanner};
 use super::token::{Token, TokenKind};
 use crate::tree::{Span, Style};
 
-/// What becomes of the line breaks at the end.
+/// The treatment of line breaks at the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Chomping {
     Strip,
@@ -18,7 +18,7 @@ enum Chomping {
 #[derive(Clone, Copy, Debug)]
 struct Header {
     chomping: Chomping,
-    /// The written indentation; found from the first line with text if there is none.
+    /// The written indentation; if omitted, the first line with text sets it.
     increment: Option<usize>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Scanner<'a> {
         Ok(header)
     }
 
-    /// The text of the lines; `end` is set to where it ends in the source.
+    /// Reads the text of the lines and sets `end` to its end in the source.
     fn read_block_lines(&mut self, literal: bool, header: Header, end: &mut usize) -> Scanned<String> {
         let mut value = String::new();
         let mut line_break = "";
@@ -99,7 +99,7 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    /// Skips indentation and empty lines; finds the indentation if it is not known yet.
+    /// Skips indentation and empty lines, and detects the indentation if it is not known yet.
     fn skip_block_breaks(&mut self, indent: &mut Option<usize>, breaks: &mut String) -> Scanned<()> {
         let mut deepest = 0;
         loop {

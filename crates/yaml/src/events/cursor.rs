@@ -1,4 +1,4 @@
-//! The scanner's position in the text: looking at characters and moving over them.
+//! The scanner's position in the text: reads characters and moves over them.
 
 use super::scanner::{Mark, Scanner};
 use crate::source::break_length;
@@ -7,7 +7,7 @@ impl Scanner<'_> {
     /// Moves over blanks, comments and line breaks to the next token.
     pub(super) fn skip_to_token(&mut self) {
         loop {
-            // A tab may separate tokens, but not stand where indentation is counted.
+            // A tab may separate tokens, but is not allowed where indentation is counted.
             let tab = if self.in_flow() || !self.simple_key_allowed { b'\t' } else { b' ' };
             while self.byte(0) == b' ' || self.byte(0) == tab {
                 self.at += 1;
@@ -26,7 +26,7 @@ impl Scanner<'_> {
 
     #[inline]
     pub(super) fn byte(&self, ahead: usize) -> u8 {
-        // NUL is refused before scanning, so 0 means the end of the text.
+        // NUL is rejected before scanning, so 0 means the end of the text.
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
@@ -55,7 +55,7 @@ impl Scanner<'_> {
         break_length(self.bytes, self.at) > 0
     }
 
-    /// Whether a blank, a line break or the end stands `ahead` bytes on.
+    /// Reports whether a blank, a line break or the end is `ahead` bytes on.
     #[inline]
     pub(super) fn is_blank_or_end(&self, ahead: usize) -> bool {
         matches!(self.byte(ahead), b' ' | b'\t' | 0) || break_length(self.bytes, self.at + ahead) > 0
@@ -96,7 +96,7 @@ impl Scanner<'_> {
         Some(text)
     }
 
-    /// Whether `---` or `...` stands at the start of this line.
+    /// Reports whether this line starts with `---` or `...`.
     pub(super) fn at_document_marker(&self) -> bool {
         let marker = [self.byte(0), self.byte(1), self.byte(2)];
         self.column() == 0 && (marker == *b"---" || marker == *b"...") && self.is_blank_or_end(3)

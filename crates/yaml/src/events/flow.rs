@@ -27,8 +27,8 @@ impl<'a> Parser<'a> {
         Ok(self.end())
     }
 
-    /// The key of a pair without braces: `[? a : 1]`. libyaml and go-yaml lose a token where it is
-    /// left out; we refuse.
+    /// Reads the key of a pair without braces: `[? a : 1]`. If the key is missing, libyaml and
+    /// go-yaml lose a token; this parser returns an error.
     pub(super) fn flow_pair_key(&mut self) -> Scanned<Event<'a>> {
         match self.peek()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {

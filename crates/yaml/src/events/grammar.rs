@@ -156,7 +156,7 @@ impl<'a> Parser<'a> {
 
     // -- nodes
 
-    /// A node with its properties; `indentless`: a sequence may stand at its key's own column.
+    /// Reads a node with its properties. `indentless` allows a sequence at the column of its key.
     fn node(&mut self, block: bool, indentless: bool) -> Scanned<Event<'a>> {
         if let TokenKind::Alias(name) = *self.peek()? {
             let token = self.scanner.take();
@@ -203,7 +203,7 @@ impl<'a> Parser<'a> {
         Ok(Event { kind, span: Span::new(end, end), line, properties: Some(properties) })
     }
 
-    /// `&anchor` and `!tag`, in either order.
+    /// Reads `&anchor` and `!tag`, in either order.
     fn properties(&mut self) -> Scanned<Option<Box<Properties<'a>>>> {
         let mut properties: Option<Box<Properties<'a>>> = None;
         loop {
@@ -327,7 +327,7 @@ impl<'a> Parser<'a> {
         self.states.pop().expect("a state was pushed before its node was entered")
     }
 
-    /// A collection's first state begins at its start token.
+    /// Skips the start token of a collection, in the collection's first state.
     pub(super) fn skip_start(&mut self, first: bool) -> Scanned<()> {
         if first {
             self.scanner.peek()?;
@@ -356,7 +356,7 @@ impl<'a> Parser<'a> {
         Event { kind: EventKind::CollectionEnd, span: token.span, line: token.line, properties: None }
     }
 
-    /// A scalar nobody wrote, right after a token.
+    /// Returns an empty scalar for an omitted node, right after a token.
     pub(super) fn empty(&mut self, after: Span, line: u32, then: State) -> Event<'a> {
         self.state = then;
         let kind = EventKind::Scalar { value: Cow::Borrowed(""), style: Style::Plain };
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
         self.here(EventKind::Scalar { value: Cow::Borrowed(""), style: Style::Plain })
     }
 
-    /// An event of no width before the next token.
+    /// Returns an event of no width before the next token.
     pub(super) fn here(&mut self, kind: EventKind<'a>) -> Scanned<Event<'a>> {
         let token = self.scanner.peek()?;
         let start = token.span.start();

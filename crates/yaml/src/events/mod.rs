@@ -1,16 +1,16 @@
-//! From text to events: the only module that knows YAML's grammar. What is outside sees [`Parser`],
-//! [`Event`] and [`Fault`], so another parser could take its place.
+//! Parses text into events: the only module that knows YAML's grammar. Other modules use only
+//! [`Parser`], [`Event`] and [`Fault`], so another parser could replace this one.
 //!
-//! The rules are those of go-yaml v3, and thus of libyaml, from which it was ported: what kubectl
-//! and Helm read is what we read. Where the two differ (`{a:}`), go-yaml decides, but for tabs:
-//! go-yaml v3 skips them before some comments, a side effect of keeping comments that v2 does not
-//! have either. Neither scanner nor grammar recurses: nesting lives in vectors, bounded by
-//! [`MAX_DEPTH`].
+//! The rules are those of go-yaml v3, and thus of libyaml, from which it was ported: this parser
+//! reads the same files as kubectl and Helm. Where the two differ (`{a:}`), it follows go-yaml,
+//! except for tabs: go-yaml v3 skips them before some comments, a side effect of preserving
+//! comments that v2 does not have either. Neither scanner nor grammar recurses: nesting lives in
+//! vectors, bounded by [`MAX_DEPTH`].
 //!
 //! - `scanner`: characters to tokens: indentation, simple keys, indicators; `cursor` moves, `token`
-//!   is what comes out.
-//! - `plain`, `quoted`, `block_scalar`: the text of scalars, borrowed from the source where it can
-//!   be.
+//!   is the output.
+//! - `plain`, `quoted`, `block_scalar`: the text of scalars, borrowed from the source where
+//!   possible.
 //! - `properties`: anchors, tags and directives.
 //! - `grammar`: tokens to events; `flow` has the collections in brackets.
 
@@ -33,15 +33,16 @@ pub(crate) use grammar::Parser;
 use crate::diagnostic::Class;
 use crate::tree::{Properties, Span, Style};
 
-/// The deepest nesting of collections that is read, written or through aliases: enough for fifty
-/// Lists in each other, and less than what reads bundles back (128, with what stands around them).
+/// The deepest nesting of collections that is read, written or reached through aliases. It is
+/// enough for fifty nested Lists, and less than the limit of the reader of bundles (128, with the
+/// levels around them).
 pub(crate) const MAX_DEPTH: usize = 110;
 
-/// A step of the walk through a stream.
+/// An event of the parser.
 #[derive(Debug)]
 pub(crate) struct Event<'a> {
     pub(crate) kind: EventKind<'a>,
-    /// What was written for it, without anchor and tag. Empty where nothing was (`a:`).
+    /// The source range without anchor and tag. Empty if nothing was written (`a:`).
     pub(crate) span: Span,
     /// Counted from 1.
     pub(crate) line: u32,
@@ -60,7 +61,7 @@ pub(crate) enum EventKind<'a> {
     CollectionEnd,
 }
 
-/// Why the text cannot be read on, at a byte range.
+/// The reason why the text cannot be read on, at a byte range.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) class: Class,

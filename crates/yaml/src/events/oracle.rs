@@ -1,4 +1,4 @@
-//! Tests only: our events against libyaml's (through `libyaml-safer`), over written tables and
+//! Tests only: compares our events with libyaml's (through `libyaml-safer`), for fixed cases and
 //! generated text.
 
 use libyaml_safer::{EventData, MappingStyle, ScalarStyle, SequenceStyle};
@@ -33,7 +33,7 @@ fn our_properties(properties_of: Option<&Properties<'_>>) -> String {
     properties(own.anchor, own.tag.as_ref().map(tag_name).as_deref())
 }
 
-/// Our events as lines; the last says that reading failed, if it did.
+/// Returns our events as lines. If reading failed, the last line is the failure.
 fn ours(text: &str) -> Vec<String> {
     let mut parser = Parser::new(text);
     let mut lines = Vec::new();
@@ -112,9 +112,9 @@ fn failed(lines: &[String]) -> bool {
     lines.last().is_some_and(|line| line.starts_with("error "))
 }
 
-/// Where libyaml and go-yaml part, we follow go-yaml, so libyaml is no oracle there: libyaml
-/// refuses `{a:}` and `"\\'"`, and go-yaml ends a scalar in brackets before `?`, which then lacks a
-/// comma.
+/// Reports whether libyaml is no oracle for this text. Where libyaml and go-yaml differ, we follow
+/// go-yaml: libyaml rejects `{a:}` and `"\\'"`, and go-yaml ends a scalar in brackets before `?`,
+/// which then lacks a comma.
 fn is_disputed(text: &str, ours: &[String], theirs: &[String]) -> bool {
     let colon = theirs.last().is_some_and(|line| line.contains("found unexpected ':'"));
     colon || text.contains("\\'") || failed(ours) && text.contains(['[', '{']) && text.contains('?')
@@ -123,8 +123,8 @@ fn is_disputed(text: &str, ours: &[String], theirs: &[String]) -> bool {
 #[track_caller]
 fn compare(text: &str) {
     let ours = ours(text);
-    // libyaml-safer panics on some text, a block scalar without a last line break among it: no
-    // answer to compare with.
+    // libyaml-safer panics on some texts, for example a block scalar without a final line break.
+    // There is no result to compare with.
     let Ok(theirs) = std::panic::catch_unwind(|| theirs(text)) else { return };
     if is_disputed(text, &ours, &theirs) || failed(&ours) && failed(&theirs) {
         return;
@@ -175,7 +175,7 @@ fn events_are_those_of_libyaml_on_written_cases() {
         "\ta: 1\n",
         "a:\n\tb: 1\n",
         "-\ta\n",
-        // Refused.
+        // Errors.
         "a: b: c\n",
         "a: 1\n b: 2\n",
         "a: [1, 2\nb: 3\n",

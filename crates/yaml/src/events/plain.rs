@@ -23,7 +23,7 @@ impl Fold {
         }
     }
 
-    /// A single line break becomes a space, more become one less.
+    /// Appends a space for a single line break, and one break fewer for several.
     pub(super) fn append_to(&self, text: &mut String) {
         if self.first == "\n" {
             text.push_str(if self.rest.is_empty() { " " } else { &self.rest });
@@ -34,7 +34,8 @@ impl Fold {
     }
 }
 
-/// Bytes at which a plain scalar may end, in any context; the rest is skipped without a look.
+/// The bytes at which a plain scalar may end in some context; all others are skipped without a
+/// check.
 const MAY_END: [bool; 256] = {
     let mut table = [false; 256];
     let stops = b" \t\r\n:,?[]{}\xc2\xe2";
@@ -75,8 +76,8 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Moves to where this line's part of the scalar is over and returns the end of its text
-    /// (without trailing blanks).
+    /// Moves to the end of this line's part of the scalar and returns the end of its text, without
+    /// trailing blanks.
     fn plain_line_end(&mut self) -> usize {
         let mut end = self.at;
         loop {
@@ -105,7 +106,7 @@ impl<'a> Scanner<'a> {
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' => true,
             b':' => self.is_blank_or_end(1),
-            // `?` too, as in go-yaml: `[http://a?b]` is refused by kubectl, and so it is here.
+            // `?` too, as in go-yaml: kubectl rejects `[http://a?b]`, and so does this parser.
             b',' | b'?' | b'[' | b']' | b'{' | b'}' => self.in_flow(),
             _ => self.is_break(),
         }

@@ -9,8 +9,8 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// Characters of a URI; those that are indicators of flow collections only where brackets or a line
-/// end it.
+/// Reports whether a byte is a URI character. Indicators of flow collections count only if brackets
+/// or the end of the line delimit the URI.
 fn is_uri(byte: u8, delimited: bool) -> bool {
     is_word(byte) || b";/?:@&=+$.!~*'()%".contains(&byte) || delimited && b",[]".contains(&byte)
 }
@@ -49,7 +49,7 @@ impl<'a> Scanner<'a> {
         Ok(Token { kind: TokenKind::Tag { handle, suffix }, span: Span::new(mark.at, self.at), line: mark.line })
     }
 
-    /// `!suffix`, `!!suffix`, `!handle!suffix`, or `!` alone (handle empty).
+    /// Reads `!suffix`, `!!suffix`, `!handle!suffix`, or `!` alone (empty handle).
     fn read_short_tag(&mut self, start: usize) -> Scanned<(&'a str, String)> {
         self.at += 1;
         self.read_word();
@@ -103,7 +103,7 @@ impl<'a> Scanner<'a> {
         &self.text[start..self.at]
     }
 
-    /// `%YAML 1.2` or `%TAG !e! tag:example.com,2026:`.
+    /// Reads `%YAML 1.2` or `%TAG !e! tag:example.com,2026:`.
     pub(super) fn scan_directive(&mut self) -> Scanned<TokenKind<'a>> {
         let start = self.at;
         self.at += 1;

@@ -27,7 +27,7 @@ impl<'a> Scanner<'a> {
         Ok(Token { kind: TokenKind::Scalar { value, style }, span: Span::new(mark.at, self.at), line: mark.line })
     }
 
-    /// Moves over characters that stand for themselves, blanks included.
+    /// Moves over ordinary characters, blanks included.
     fn skip_ordinary(&mut self, quote: u8) {
         while self.at < self.bytes.len() {
             match self.bytes[self.at] {
@@ -124,7 +124,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// `\` before a line break joins the lines without a space. Further breaks count, each of them.
+    /// Joins lines at `\` before a line break, without a space. Each further break counts.
     fn read_escaped_break(&mut self, value: &mut String, mark: Mark) -> Scanned<()> {
         self.skip_break();
         loop {
@@ -139,7 +139,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads the digits after `x`, `u` or `U`, and stops at the last.
+    /// Reads the digits after `x`, `u` or `U`, and stops at the last one.
     fn read_code_point(&mut self, start: usize, digits: usize) -> Scanned<char> {
         let from = self.at + 1;
         let hex = self.text.get(from..from + digits).filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));

@@ -1,6 +1,6 @@
-//! Characters to tokens. The difficulty of YAML sits here: a token's meaning depends on
-//! indentation, and a key is only known to be one when its `:` is found, so tokens wait in a queue
-//! until no key can be inserted before them.
+//! Splits characters into tokens. This is the difficult part of YAML: the meaning of a token
+//! depends on indentation, and a key is only recognised when its `:` is found. Tokens therefore
+//! wait in a queue until no key can be inserted before them.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ pub(super) struct Mark {
 /// A token that becomes a key if `:` follows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimpleKey {
-    /// Must be a key: it stands where the enclosing block mapping expects one.
+    /// Must be a key: the enclosing block mapping expects one here.
     required: bool,
     token: usize,
     mark: Mark,
@@ -43,12 +43,12 @@ pub(super) struct Scanner<'a> {
     pub(super) indent: isize,
     indents: Vec<isize>,
     pub(super) simple_key_allowed: bool,
-    /// The candidate of each flow level; the first is that of the block context.
+    /// The candidate key of each flow level; the first is that of the block context.
     pub(super) simple_keys: Vec<Option<SimpleKey>>,
     tokens: VecDeque<Token<'a>>,
-    /// How many tokens have left the queue.
+    /// The number of tokens that have left the queue.
     taken: usize,
-    /// The head of the queue is known not to become a key.
+    /// The first token of the queue cannot become a key any more.
     settled: bool,
     ended: bool,
 }
@@ -195,8 +195,8 @@ impl<'a> Scanner<'a> {
         self.simple_keys.last_mut().expect("the block context has a slot that is never popped")
     }
 
-    /// Opens a block collection if `column` is further in than the innermost; `token` is the number
-    /// its start gets.
+    /// Opens a block collection if `column` is further in than the innermost one. Its start token
+    /// gets the number `token`.
     fn open_block(&mut self, column: usize, token: Option<usize>, kind: TokenKind<'a>, mark: Mark) -> Scanned<()> {
         if self.in_flow() || self.indent >= column as isize {
             return Ok(());
@@ -327,7 +327,7 @@ impl<'a> Scanner<'a> {
         Err(Fault::syntax(Span::new(self.at, self.at + 1), message, help))
     }
 
-    /// A token that may turn out to be a key, or to begin one.
+    /// Reads a token that may turn out to be a key, or the start of one.
     fn fetch_keyable(&mut self, scan: impl FnOnce(&mut Self) -> Scanned<Token<'a>>) -> Scanned<()> {
         self.save_simple_key()?;
         self.simple_key_allowed = false;

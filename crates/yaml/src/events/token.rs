@@ -1,4 +1,4 @@
-//! What the scanner hands to the grammar.
+//! The tokens that the scanner passes to the grammar.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
-//! YAML as Go's libraries write it, byte for byte: what `sigs.k8s.io/yaml` makes of a value, and so
+//! YAML as Go's libraries write it, byte for byte: the output of `sigs.k8s.io/yaml`, and thus of
 //! kustomize and Helm.
 //!
-//! - `write`: a value as a document. `scalar`: how a text is quoted.
-//! - `order`: in which order keys stand.
-//! - `number`: how numbers are written. `timestamp`: what is taken for a time.
+//! - `write`: writes a value as a document. `scalar`: quotes strings.
+//! - `order`: orders keys.
+//! - `number`: formats numbers. `timestamp`: recognises times.
 
 mod number;
 mod order;

@@ -1,9 +1,9 @@
-//! How Go writes numbers.
+//! Formats numbers as Go does.
 
 use std::borrow::Cow;
 
-/// A float as Go writes it as JSON: with an exponent only where it is very small or very large.
-/// `None` if JSON has no such number.
+/// Formats a float as Go does in JSON: with an exponent only if it is very small or very large.
+/// Returns `None` if JSON has no such number.
 pub fn json_float(value: f64) -> Option<String> {
     if !value.is_finite() {
         return None;
@@ -17,8 +17,8 @@ pub fn json_float(value: f64) -> Option<String> {
     })
 }
 
-/// A number of JSON as `sigs.k8s.io/yaml` writes it: integers of 64 bits as they are, everything
-/// else as a float, with an exponent from a million on.
+/// Formats a JSON number as `sigs.k8s.io/yaml` does: integers of 64 bits unchanged, everything else
+/// as a float, with an exponent from a million on.
 pub fn written_number(json: &str) -> Cow<'_, str> {
     match (json.parse::<i64>(), json.parse::<u64>()) {
         (Ok(0), _) => "0".into(),
@@ -27,7 +27,7 @@ pub fn written_number(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// `%g` of the fewest digits that give the same float again.
+/// Formats a float as `%g` with the fewest digits that read back as the same float.
 fn general(value: f64) -> String {
     if value.is_nan() {
         return ".nan".to_owned();
@@ -46,8 +46,7 @@ fn general(value: f64) -> String {
     }
 }
 
-/// The fewest digits of a float, of which the first stands before the point, times ten to the
-/// exponent.
+/// The fewest digits of a float, with a point after the first, times ten to the exponent.
 struct Digits {
     negative: bool,
     digits: String,
@@ -73,7 +72,7 @@ fn pointed(digits: &str) -> String {
     }
 }
 
-/// Without an exponent.
+/// Formats digits without an exponent.
 fn plain(digits: &str, exponent: i32) -> String {
     let whole = usize::try_from(exponent + 1).unwrap_or_default();
     match whole {

@@ -1,11 +1,11 @@
-//! The order in which go-yaml writes the keys of a mapping: numbers within names by their value,
-//! letters after everything else.
+//! The order in which go-yaml writes the keys of a mapping: numbers within names by value, letters
+//! after all other characters.
 
 use std::cmp::Ordering;
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// How two keys stand to each other.
+/// Compares two keys.
 pub fn natural(one: &str, other: &str) -> Ordering {
     let shared = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
     let shared = floor_char_boundary(one, shared);
@@ -19,13 +19,13 @@ pub fn natural(one: &str, other: &str) -> Ordering {
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    // A zero that follows other digits of a number belongs to it.
+    // A zero that follows other digits of a number is part of it.
     let continues = (a == '0' || b == '0') && before.chars().rev().take_while(|c| is_digit(*c)).any(|c| c != '0');
     let (left, right) = (Run::at(left, continues), Run::at(right, continues));
     left.value.cmp(&right.value).then(left.length.cmp(&right.length)).then(a.cmp(&b))
 }
 
-/// Digits that follow each other.
+/// A run of consecutive digits.
 struct Run {
     value: i64,
     length: usize,
@@ -35,7 +35,7 @@ impl Run {
     fn at(text: &str, continues: bool) -> Self {
         let digits = text.chars().take_while(|c| is_digit(*c));
         digits.fold(Self { value: i64::from(continues), length: 0 }, |Self { value, length }, c| {
-            // As in Go, where long numbers wrap around.
+            // Long numbers wrap around, as in Go.
             let digit = i64::from(u32::from(c)) - i64::from(u32::from('0'));
             Self { value: value.wrapping_mul(10).wrapping_add(digit), length: length + 1 }
         })
@@ -60,8 +60,8 @@ fn is_digit(c: char) -> bool {
     }
 }
 
-/// Sorts by [`natural`]. That is no order: `110-`, `01010B` and `0B` go round in a circle. Where
-/// such keys meet, Go's output is left to chance, ours is always the same; a sort of the standard
+/// Sorts by [`natural`], which is not a total order: `110-`, `01010B` and `0B` form a cycle. With
+/// such keys Go's output is left to chance, while ours is always the same. A sort of the standard
 /// library might panic.
 pub(super) fn sort<T>(entries: Vec<T>, key: &impl Fn(&T) -> &str) -> Vec<T> {
     if entries.is_sorted_by(|one, other| natural(key(one), key(other)) != Ordering::Greater) {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn keys_stand_as_go_has_them() {
-        // Each before all that follow it.
+        // Each key sorts before all that follow it.
         let ordered = [
             "", "-", "1", "1-", "2", "9", "10", "10a", "12", "A", "A-", "A.b", "A1", "A2", "A10", "AB", "a", "a-b",
             "a.b", "a/b", "a0", "a00", "a1", "a01", "a2", "a10", "aB", "aa", "b", "é",

@@ -1,11 +1,11 @@
-//! How a text is written: as it stands, in quotes, or as a block of lines.
+//! Chooses how a string is written: plain, quoted, or as a block of lines.
 
 use std::fmt::Write as _;
 
 use super::timestamp::Timestamp;
 use crate::resolve::{Dialect, Scalar};
 
-/// How a scalar is written.
+/// The notation of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
@@ -14,11 +14,11 @@ pub(super) enum Style {
     Literal,
 }
 
-/// What a text allows.
+/// The notations that a string allows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Analysis {
     pub(super) is_multiline: bool,
-    /// Nothing but letters, digits, signs and spaces of ASCII, as most texts are.
+    /// Only ASCII letters, digits, signs and spaces, as in most strings.
     pub(super) is_simple: bool,
     is_plain_allowed: bool,
     is_single_allowed: bool,
@@ -58,7 +58,7 @@ impl Analysis {
         }
     }
 
-    /// The style of a text; `is_key` for one that stands before a colon on its line.
+    /// Returns the style of a string. `is_key` is set for one before a colon on its line.
     pub(super) fn style(self, text: &str, is_key: bool) -> Style {
         let wanted = match () {
             () if text.contains('\n') => Style::Literal,
@@ -75,7 +75,7 @@ impl Analysis {
     }
 }
 
-/// What is noticed from one character to the next.
+/// State carried from one character to the next.
 #[derive(Default)]
 struct Lines {
     breaks: bool,
@@ -96,7 +96,7 @@ impl Lines {
     }
 }
 
-/// Whether something in a text means something else in YAML.
+/// Reports whether a string has characters with a meaning in YAML.
 fn has_indicators(text: &str, first: char) -> bool {
     let is_followed_by_blank = |at: usize| text[at..].chars().nth(1).is_none_or(|c| matches!(c, ' ' | '\t'));
     let begins = match first {
@@ -115,13 +115,13 @@ fn has_indicators(text: &str, first: char) -> bool {
     begins || text.starts_with("---") || text.starts_with("...") || may_hold && text.char_indices().skip(1).any(holds)
 }
 
-/// Whether a text would be read as a text if it stood there without quotes.
+/// Reports whether a string without quotes would be read back as a string.
 fn is_text_when_plain(text: &str) -> bool {
     let is_text = matches!(Dialect::GoYamlV2.resolve(text), Scalar::Str(_));
     is_text && Timestamp::parse(text).is_none() && !is_sexagesimal(text)
 }
 
-/// A number to the base of 60, as YAML 1.1 had them: `1:30` and `-190:20:30.15`.
+/// Reports whether this is a base-60 number of YAML 1.1: `1:30` and `-190:20:30.15`.
 fn is_sexagesimal(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut parts = unsigned.split(':');
@@ -147,12 +147,12 @@ fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
 }
 
-/// Whether a character is escaped between double quotes.
+/// Reports whether a character is escaped in double quotes.
 pub(super) fn is_escaped(c: char) -> bool {
     !is_printable(c) || is_break(c) || matches!(c, '"' | '\\')
 }
 
-/// A character as an escape.
+/// Appends a character as an escape.
 pub(super) fn escape(c: char, out: &mut String) {
     out.push('\\');
     let short = match c {
@@ -172,7 +172,7 @@ pub(super) fn escape(c: char, out: &mut String) {
         '\u{2029}' => 'P',
         _ => {
             let code = u32::from(c);
-            // Writing to a text does not fail.
+            // Writing to a string cannot fail.
             let _ = match code {
                 0..=0xff => write!(out, "x{code:02X}"),
                 0x100..=0xffff => write!(out, "u{code:04X}"),

@@ -1,4 +1,4 @@
-//! What go-yaml takes for a time: a plain scalar of this form is no text.
+//! The timestamps of go-yaml: a plain scalar of this form is not a string.
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// Reads a date, or a date and a time after `T`, `t` or spaces. Only after a letter does a zone
-    /// follow, and then it must.
+    /// Reads a date, or a date and a time after `T`, `t` or spaces. A zone is required after a
+    /// letter and not allowed after spaces.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let is_year = bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-';
@@ -52,8 +52,8 @@ impl Timestamp {
         }
     }
 
-    /// As Go writes it as JSON. `None` for a zone that is a day or more from Greenwich: Go reads
-    /// it, and does not write it.
+    /// Formats the time as Go does in JSON. Returns `None` for a zone a day or more from Greenwich:
+    /// Go reads such a zone but cannot write it.
     pub fn json(&self) -> Option<String> {
         (self.offset.abs() < DAY).then(|| self.to_string())
     }
@@ -68,7 +68,7 @@ impl Timestamp {
     }
 }
 
-/// By RFC 3339.
+/// Formats the time by RFC 3339.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { year, month, day, hour, minute, second, nanos, offset } = self;
@@ -87,11 +87,11 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// What is still to be read.
+/// The unread rest of a text.
 struct Rest<'t>(&'t [u8]);
 
 impl Rest<'_> {
-    /// A number of one digit or two.
+    /// Reads a number of one or two digits.
     fn number(&mut self) -> Option<u32> {
         let digit = |byte: &u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
         let first = self.0.first().and_then(digit)?;
@@ -108,7 +108,7 @@ impl Rest<'_> {
         Some(())
     }
 
-    /// Digits after a point or a comma; those beyond nanoseconds say nothing.
+    /// Reads digits after a point or a comma; those beyond nanoseconds are ignored.
     fn fraction(&mut self) -> u32 {
         let ([b'.' | b',', digits @ ..], true) = (self.0, self.0.get(1).is_some_and(u8::is_ascii_digit)) else {
             return 0;
@@ -122,8 +122,8 @@ impl Rest<'_> {
         nanos
     }
 
-    /// `Z`, or hours and minutes with two digits each. As in Go a day of 24 hours and an hour of 60
-    /// minutes will do.
+    /// Reads `Z`, or hours and minutes with two digits each. Like Go, accepts a day of 24 hours and
+    /// an hour of 60 minutes.
     fn zone(&mut self) -> Option<i32> {
         if let Some(rest) = self.0.strip_prefix(b"Z") {
             self.0 = rest;

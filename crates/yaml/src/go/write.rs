@@ -1,4 +1,4 @@
-//! A value as a document: keys in their natural order, sequences not indented below their key,
+//! Writes a value as a document: keys in natural order, sequences not indented below their key,
 //! lines folded after 80 columns.
 
 use std::borrow::Cow;
@@ -9,42 +9,41 @@ use super::scalar::{Analysis, Style, escape, is_break, is_escaped};
 
 /// Lines are broken at a space once they are longer than this.
 const WIDTH: usize = 80;
-/// A longer key stands on a line of its own, after a question mark. In bytes.
+/// A longer key is written on a line of its own, after a question mark. In bytes.
 const LONGEST_KEY: usize = 128;
 const INDENT: usize = 2;
-/// The longest key that is read on one line. In characters.
+/// The length of the longest key that is read back on one line. In characters.
 const LONGEST_IN_JSON: usize = 1022;
-/// A line break to YAML, and none to JSON.
+/// A line break in YAML but not in JSON.
 const NEXT_LINE: char = '\u{85}';
-/// Says so where a block begins with blanks.
+/// The indentation indicator for a block that begins with blanks.
 const INDENT_HINT: char = '2';
 
-/// What a node of a tree is.
+/// The type and content of a node.
 #[derive(Clone, Debug)]
 pub enum Shape<'t, T> {
     Null,
     Bool(bool),
-    /// As JSON has it.
+    /// In the notation of JSON.
     Number(Cow<'t, str>),
     Text(Cow<'t, str>),
     Seq(Vec<&'t T>),
     Map(Vec<(&'t str, &'t T)>),
 }
 
-/// Something that can be written.
+/// A value that can be written.
 pub trait Tree {
     fn shape(&self) -> Shape<'_, Self>
     where
         Self: Sized;
 }
 
-/// Why a value cannot be written. Go's libraries write JSON, and read that as YAML.
+/// The reason why a value cannot be written. Go's libraries write JSON and read that as YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unwritable {
-    /// A character that YAML takes nowhere, and that JSON does not escape.
+    /// A character that YAML forbids everywhere and that JSON does not escape.
     Control(char),
-    /// A key that holds a line break of YAML (U+0085), or that is longer than YAML has them on one
-    /// line.
+    /// A key with a YAML line break (U+0085), or longer than YAML allows on one line.
     Key(String),
 }
 
@@ -71,7 +70,7 @@ pub fn write<T: Tree>(tree: &T, out: &mut String) -> Result<(), Unwritable> {
     writer.problem.map_or(Ok(()), Err)
 }
 
-/// What a node stands in.
+/// The position of a node in its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Context {
     Root,
@@ -79,18 +78,18 @@ enum Context {
     Value,
 }
 
-/// Where the next character goes.
+/// The output and the position in it.
 struct Writer<'o> {
     out: &'o mut String,
     /// In characters.
     column: usize,
-    /// That of the innermost collection.
+    /// The indentation of the innermost collection.
     indent: Option<usize>,
-    /// Nothing or a space was written last.
+    /// A space was written last, or nothing yet.
     after_space: bool,
-    /// Nothing but indentation and dashes stand on this line.
+    /// This line has only indentation and dashes so far.
     at_indent: bool,
-    /// The first that was met.
+    /// The first problem found.
     problem: Option<Unwritable>,
 }
 
@@ -154,7 +153,7 @@ impl Writer<'_> {
         self.indent = Some(self.indent.map_or(0, |indent| indent + INDENT));
     }
 
-    /// Begins a line at the indentation, unless that is where the last one is.
+    /// Begins a line at the indentation, unless the current line is already there.
     fn next_line(&mut self) {
         let indent = self.indent.unwrap_or_default();
         if !self.at_indent || self.column > indent || self.column == indent && !self.after_space {
@@ -173,7 +172,7 @@ impl Writer<'_> {
         self.after_space = false;
     }
 
-    /// Something that stands for itself.
+    /// A token of its own.
     fn mark(&mut self, mark: &str) {
         self.indicator(mark);
         self.at_indent = false;
@@ -204,7 +203,8 @@ impl Writer<'_> {
 
     fn plain(&mut self, text: &str, is_key: bool) {
         self.space();
-        // Nothing of it is a line break; so it is written as it is, unless it has to be folded.
+        // An ASCII string here has no line break, so it is written unchanged unless it must be
+        // folded.
         if text.is_ascii() && (is_key || self.column + text.len() <= WIDTH || !text.contains(' ')) {
             self.put_all(text);
         } else {
@@ -231,7 +231,7 @@ impl Writer<'_> {
         (self.after_space, self.at_indent) = (false, false);
     }
 
-    /// Writes a text and breaks long lines at single spaces where they may be broken.
+    /// Writes a string and breaks long lines at single spaces where this is allowed.
     fn folded(&mut self, text: &str, is_key: bool, may_break: impl Fn(usize) -> bool, put: impl Fn(&mut Self, char)) {
         let (mut after_space, mut after_break) = (false, false);
         for (at, c) in text.char_indices() {
@@ -263,7 +263,7 @@ impl Writer<'_> {
 
     fn double(&mut self, text: &str, is_key: bool) {
         self.mark("\"");
-        // go-yaml asks of the whole text whether it begins with a byte order mark, and not of each
+        // go-yaml checks once whether the whole string begins with a byte order mark, not each
         // character.
         let escapes_all = text.starts_with('\u{feff}');
         let last = text.len().saturating_sub(1);
@@ -327,7 +327,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The lines of a block whose breaks are all the same.
+    /// Writes the lines of a block whose line breaks are all the same.
     fn lines(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             let (line, is_ended) = line.strip_suffix('\n').map_or((line, false), |line| (line, true));
@@ -348,13 +348,13 @@ impl Writer<'_> {
         self.column += 1;
     }
 
-    /// A text of ASCII without line breaks.
+    /// Writes an ASCII string without line breaks.
     fn put_all(&mut self, text: &str) {
         self.out.push_str(text);
         self.column += text.len();
     }
 
-    /// A line break of the text itself.
+    /// Writes a line break of the string itself.
     fn broken(&mut self, c: char) {
         self.out.push(c);
         self.column = 0;
@@ -365,13 +365,13 @@ impl Writer<'_> {
     }
 }
 
-/// What no reader of YAML takes, unless it is escaped.
+/// Reports whether YAML readers reject a character unless it is escaped.
 fn is_refused(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}') && c != NEXT_LINE
 }
 
-/// A text as it is read again between quotes: a line break of its own, which JSON does not know, is
-/// a space there, and blanks around it are nothing.
+/// Returns a string as it is read back from quotes. A YAML line break that JSON does not know
+/// becomes a space, and blanks around it are dropped.
 fn joined(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains(NEXT_LINE) {
         return text;

@@ -1,5 +1,5 @@
-//! Input that is meant to hurt, and input that is merely odd. Case numbers are those of the
-//! project's list of bad input.
+//! Hostile input, and input that is merely odd. Case numbers are those of the project's list of bad
+//! input.
 
 use setpoint_yaml::{Class, Dialect, Kind, Scalar, Source, parse};
 
@@ -24,7 +24,7 @@ fn case_36_billion_laughs_stops_at_the_alias_limit() {
     let found = parse(Source::new("bomb.yaml", &text)).unwrap_err();
     let first = found.iter().next().unwrap();
     assert_eq!(first.class, Class::Limit);
-    // It is found while reading, at the level that multiplies: nothing has been expanded by then.
+    // The error is found while reading, at the level that multiplies, before anything is expanded.
     assert!(first.place.line <= 6, "stopped at line {}", first.place.line);
 }
 

@@ -1,5 +1,6 @@
-//! The recorded answers of `sigs.k8s.io/yaml`, our reference for writing (`tests/baseline/record`):
-//! texts and keys that have to be quoted, broken or refused, numbers, and generated values.
+//! Compares our output with the recorded output of `sigs.k8s.io/yaml`, our reference for writing
+//! (`tests/baseline/record`): strings and keys that have to be quoted, broken or rejected, numbers,
+//! and generated values.
 
 use serde_json::Value as Json;
 use setpoint_yaml::go::{Shape, Tree, write};

@@ -1,5 +1,6 @@
-//! The recorded answers of go-yaml v3, our reference (`tests/baseline/record`): some written cases,
-//! and a sample of 1,500 generated ones, a fifth of them errors.
+//! Compares our trees with the recorded results of go-yaml v3, our reference
+//! (`tests/baseline/record`): some fixed cases, and a sample of 1,500 generated ones, a fifth of
+//! them errors.
 
 use setpoint_yaml::{Document, Kind, Node, Source, Style, parse};
 
@@ -19,7 +20,7 @@ fn texts_are_read_as_go_yaml_reads_them() {
     }
 }
 
-/// A line of the cases: a string as in JSON.
+/// Returns the text of one line of the cases, which is a string as in JSON.
 fn unquoted(case: &str) -> String {
     let inner = case.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).expect("a case is in quotes");
     let mut text = String::new();

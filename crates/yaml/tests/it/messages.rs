@@ -1,4 +1,4 @@
-//! The text of messages, whole: it is what a person sees.
+//! Tests whole messages, because people read them.
 
 use setpoint_yaml::{Source, parse};
 

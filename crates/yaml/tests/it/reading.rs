@@ -1,9 +1,9 @@
-//! Reading a tree: what nodes hold and where they were written.
+//! Reading a tree: the content of nodes and their positions in the source.
 
 use proptest::prelude::*;
 use setpoint_yaml::{Kind, Node, Source, Style, parse};
 
-/// Every node below `node`, itself included.
+/// Visits every node below `node`, itself included.
 fn walk<'d>(node: Node<'d>, visit: &mut impl FnMut(Node<'d>)) {
     visit(node);
     if node.is_alias() {

@@ -1,6 +1,6 @@
-//! What go-yaml makes of scalars without quotes, as it was recorded (`tests/baseline/record`):
-//! integers in every base and around the ends of 64 bits, floats, words, times, and what only looks
-//! like one of them.
+//! The recorded values that go-yaml gives to scalars without quotes (`tests/baseline/record`):
+//! integers in every base and around the limits of 64 bits, floats, words, times, and scalars that
+//! only resemble one of them.
 
 use setpoint_yaml::go::{Timestamp, json_float};
 use setpoint_yaml::{Dialect, Node, Scalar, Source, parse};
@@ -12,9 +12,9 @@ struct Row<'r> {
     text: &'r str,
     tag: &'r str,
     value: &'r str,
-    /// What v3 decodes it to where a boolean is wanted.
+    /// The value of v3 where a boolean is expected.
     boolean: Option<bool>,
-    /// What v2 decodes it to.
+    /// The value of v2.
     in_v2: &'r str,
 }
 
@@ -26,7 +26,7 @@ impl<'r> Row<'r> {
         Self { text, tag, value, boolean: boolean.parse().ok(), in_v2 }
     }
 
-    /// The scalar where it was recorded: behind a key, and without quotes.
+    /// Calls `ask` with the scalar as it was recorded: as the value of a key, without quotes.
     fn with<T>(&self, ask: impl Fn(Node<'_>) -> T) -> T {
         let text = format!("k: {}\n", self.text);
         let documents = parse(Source::new("row", &text)).unwrap_or_else(|found| panic!("{text:?}: {found}"));
@@ -34,15 +34,15 @@ impl<'r> Row<'r> {
     }
 }
 
-/// The tag and the value of a scalar in go-yaml v3.
+/// Returns the tag and the value of a scalar in go-yaml v3.
 fn in_v3(node: Node<'_>) -> (&'static str, String) {
     let scalar = node.resolve(Dialect::GoYamlV3).expect("it is a scalar").expect("it has no tag");
     match scalar {
         Scalar::Null => ("!!null", "null".to_owned()),
         Scalar::Bool(value) => ("!!bool", value.to_string()),
         Scalar::Int(digits) if is_of_64_bits(&digits) => ("!!int", digits.into_owned()),
-        // Go has no such integer and makes a float of it; we keep the digits, and whoever wants
-        // Go's value makes the float.
+        // Go has no such integer and makes it a float. We keep the digits; a caller that needs Go's
+        // value makes the float.
         Scalar::Int(digits) | Scalar::Float(digits) => ("!!float", float(&digits)),
         Scalar::NonFinite(text) => ("!!float", non_finite(text)),
         Scalar::Str(text) if node.is_merge_key() => ("!!merge", json(text)),
@@ -53,7 +53,7 @@ fn in_v3(node: Node<'_>) -> (&'static str, String) {
     }
 }
 
-/// The value of a scalar in go-yaml v2, for which a time is a text.
+/// Returns the value of a scalar in go-yaml v2, for which a time is a string.
 fn in_v2(node: Node<'_>) -> String {
     let scalar = node.resolve(Dialect::GoYamlV2).expect("it is a scalar").expect("it has no tag");
     match scalar {
@@ -74,7 +74,7 @@ fn float(digits: &str) -> String {
     digits.parse().ok().and_then(json_float).unwrap_or_else(|| format!("{digits} is too large"))
 }
 
-/// As Go writes it.
+/// Formats a number as Go does.
 fn non_finite(text: &str) -> String {
     match text.as_bytes() {
         [b'.', b'n' | b'N', ..] => "!NaN",
@@ -103,7 +103,7 @@ fn scalars_mean_what_they_mean_in_go_yaml_v2() {
     }
 }
 
-/// So that a field of a struct says in both what a word means.
+/// A field of a struct gives a word the same meaning in both.
 #[test]
 fn where_v3_is_asked_for_a_boolean_it_knows_those_of_v2() {
     for row in ROWS.lines().map(Row::of) {
