@@ -1,24 +1,25 @@
-//! What is told of a resource to somebody who names it: which one is meant, and who set its fields.
+//! Explains a resource that is given by name: finds the resource, and the source of each of its
+//! fields.
 
 use crate::identity::Gvk;
 use crate::origin::Sources;
 use crate::provenance::{NoField, Set, fields, find, first_of, is_identity};
 use crate::resource::Resource;
 
-/// What somebody wants to know.
+/// The requested resource and field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'w> {
-    /// In any case, as `Kind`, `Kind.group` or `Kind.version.group`.
+    /// In any letter case, as `Kind`, `Kind.group` or `Kind.version.group`.
     pub kind: &'w str,
-    /// As it is rendered, or as it was before it got its hash or was renamed.
+    /// The name as rendered, or the name before a hash was appended or the resource was renamed.
     pub name: &'w str,
-    /// Any, where it is not said.
+    /// Any namespace if omitted.
     pub namespace: Option<&'w str>,
-    /// Everything, where it is empty.
+    /// All fields if empty.
     pub field: &'w str,
 }
 
-/// Who set what of a resource.
+/// The fields of a resource and their sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// `Kind/name`.
@@ -27,7 +28,7 @@ pub struct Explanation {
     pub fields: Vec<Set>,
 }
 
-/// Why nothing is told.
+/// The reason why there is no explanation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unexplained {
     #[error("there is no {wanted}; {known}")]
@@ -38,11 +39,10 @@ pub enum Unexplained {
     Field { resource: String, problem: NoField },
 }
 
-/// Resources, and the files that their nodes came from.
+/// Resources, and the sources of their nodes.
 pub type Traced<'t> = (&'t [Resource], &'t Sources);
 
-/// Tells of the one among these resources that is wanted. Of one that holds secrets no values are
-/// told.
+/// Explains the requested resource. For a resource with secrets, the values are left out.
 pub fn explain(
     all: &[Traced<'_>],
     wanted: &Wanted<'_>,
@@ -59,7 +59,7 @@ pub fn explain(
     Ok(Explanation { resource: name, namespace: resource.namespace().to_owned(), fields })
 }
 
-/// The resource that is meant, or what there is instead.
+/// Returns the requested resource, or an error that lists the existing ones.
 fn chosen<'t>(all: &[Traced<'t>], wanted: &Wanted<'_>) -> Result<(&'t Resource, &'t Sources), Unexplained> {
     let is_there = |resource: &Resource| {
         is_kind(resource, wanted.kind) && wanted.namespace.is_none_or(|namespace| resource.namespace() == namespace)
@@ -84,8 +84,8 @@ fn chosen<'t>(all: &[Traced<'t>], wanted: &Wanted<'_>) -> Result<(&'t Resource, 
     }
 }
 
-/// Whether a resource is of a kind that may be written with its group, or with version and group,
-/// as kubectl has it.
+/// Reports whether a resource is of this kind, which may be written with its group, or with version
+/// and group, as in kubectl.
 fn is_kind(resource: &Resource, wanted: &str) -> bool {
     let Gvk { group, version, kind } = resource.gvk();
     let is_it = |(name, rest): (&str, &str)| {
@@ -95,7 +95,7 @@ fn is_kind(resource: &Resource, wanted: &str) -> bool {
     kind.eq_ignore_ascii_case(wanted) || wanted.split_once('.').is_some_and(is_it)
 }
 
-/// How each of several is named so that no other is meant.
+/// Returns an unambiguous way to name each of several resources.
 fn ways(several: &[&Resource]) -> Vec<String> {
     let differ = |what: &dyn Fn(&Resource) -> String| several.windows(2).any(|two| what(two[0]) != what(two[1]));
     let api = |one: &Resource| one.gvk().api_version();
@@ -119,7 +119,7 @@ fn ways(several: &[&Resource]) -> Vec<String> {
     several.iter().map(way).collect()
 }
 
-/// Whether it had this name, or has it with a hash behind it.
+/// Reports whether the resource had this name, or has it with a hash appended.
 fn was_called(resource: &Resource, name: &str) -> bool {
     let before_hash = || resource.name().rsplit_once('-').map(|(before, _)| before);
     resource.former_ids().any(|id| &*id.name == name) || resource.needs_hash && before_hash() == Some(name)
@@ -129,7 +129,7 @@ fn named(resource: &Resource) -> String {
     format!("{}/{}", resource.kind(), resource.name())
 }
 
-/// What there is, as far as it helps.
+/// Lists existing resources as a hint.
 fn known<'r>(resources: impl Iterator<Item = &'r Resource>) -> String {
     match first_of(resources.map(named)).as_str() {
         "" => "nothing is declared".to_owned(),

@@ -1,6 +1,6 @@
-//! Fields of a document that kustomize reads into its own types: names are compared without regard
-//! to case, null is as if nothing stood there, unknown names are refused, and so is anything of
-//! another kind than expected.
+//! Reads the fields of documents that kustomize reads into its own types. Names are
+//! case-insensitive, and null is the same as an omitted field. Unknown names and values of an
+//! unexpected type are rejected.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use crate::identity::Gvk;
 use crate::node::{Content, Map, Node, Scalar, Tag};
 use crate::origin::Origin;
 
-/// A field that is not as it has to be.
+/// A field with a wrong name or value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadField {
-    /// From the document's root: `patches[0].target.kind`.
+    /// The path from the root of the document: `patches[0].target.kind`.
     pub path: String,
     pub origin: Origin,
     pub problem: String,
@@ -29,10 +29,10 @@ impl fmt::Display for BadField {
 
 impl std::error::Error for BadField {}
 
-/// Texts by name.
+/// Strings by name.
 pub type Texts = BTreeMap<Arc<str>, Arc<str>>;
 
-/// The fields of one map, of which each that is read is known.
+/// The fields of one map; records which names are known.
 #[derive(Debug)]
 pub struct Fields<'n> {
     map: &'n Map,
@@ -42,7 +42,7 @@ pub struct Fields<'n> {
 }
 
 impl<'n> Fields<'n> {
-    /// `path` is where the map stands; empty for a whole document.
+    /// Reads the fields of a map. `path` is the path of the map; empty for a whole document.
     pub fn of(node: &'n Node, path: &str) -> Result<Self, BadField> {
         match &node.content {
             Content::Map(map) => {
@@ -50,7 +50,7 @@ impl<'n> Fields<'n> {
                 fields.refuse_what_go_mixes()?;
                 Ok(fields)
             }
-            // An item that is null has none of its fields.
+            // A null item has no fields.
             Content::Scalar(scalar) if scalar.is_null() && !path.is_empty() => {
                 static NONE: Map = Map::EMPTY;
                 Ok(Self { map: &NONE, path: path.to_owned(), origin: node.origin, known: RefCell::default() })
@@ -59,8 +59,8 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// Of what stands there in several cases the last counts, except that Go puts maps together,
-    /// field by field: nobody means that.
+    /// Rejects maps under one name in several cases. Of other duplicates the last one wins, but Go
+    /// merges maps field by field, which no one intends.
     fn refuse_what_go_mixes(&self) -> Result<(), BadField> {
         let mut seen = BTreeMap::new();
         for (name, node) in self.map.iter().filter(|(_, node)| node.as_map().is_some()) {
@@ -80,8 +80,8 @@ impl<'n> Fields<'n> {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// The node of a field, unless it is null. Where a name stands there in several cases the last
-    /// of them in the order of names counts, as in Go.
+    /// Returns the node of a field, unless it is null. If a name is written in several cases, the
+    /// last in the order of names wins, as in Go.
     pub fn node(&self, name: &str) -> Option<&'n Node> {
         self.known.borrow_mut().insert(name.to_lowercase());
         let is_it = |own: &str| own.eq_ignore_ascii_case(name);
@@ -93,7 +93,7 @@ impl<'n> Fields<'n> {
         self.node(name).map(|node| text(node, &self.path_of(name))).transpose()
     }
 
-    /// A text that is empty if it is not there.
+    /// Returns the string of a field, or an empty one if it is omitted.
     pub fn text_or_empty(&self, name: &str) -> Result<Arc<str>, BadField> {
         Ok(self.text(name)?.unwrap_or_default())
     }
@@ -124,7 +124,7 @@ impl<'n> Fields<'n> {
         self.list(name, text)
     }
 
-    /// A list whose items are read one by one; none if it is not there.
+    /// Reads a list item by item; an omitted list is empty.
     pub fn list<T>(
         &self,
         name: &str,
@@ -136,7 +136,7 @@ impl<'n> Fields<'n> {
         items.iter().enumerate().map(|(at, item)| read(item, &format!("{path}[{at}]"))).collect()
     }
 
-    /// A map of texts; `None` if it is not there.
+    /// Returns a map of strings, or `None` if it is omitted.
     pub fn text_map(&self, name: &str) -> Result<Option<Texts>, BadField> {
         let path = self.path_of(name);
         let Some(node) = self.node(name) else { return Ok(None) };
@@ -148,7 +148,7 @@ impl<'n> Fields<'n> {
         map.iter().map(entry).collect::<Result<_, BadField>>().map(Some)
     }
 
-    /// Something that is read from a map of its own.
+    /// Reads a value from a map of its own.
     pub fn inner<T>(
         &self,
         name: &str,
@@ -157,7 +157,7 @@ impl<'n> Fields<'n> {
         self.node(name).map(|node| read(node, &self.path_of(name))).transpose()
     }
 
-    /// Group, version and kind, of which each may be left out.
+    /// Reads group, version and kind, each of which may be omitted.
     pub fn gvk(&self) -> Result<Gvk, BadField> {
         Ok(Gvk {
             group: self.text_or_empty("group")?,
@@ -170,7 +170,7 @@ impl<'n> Fields<'n> {
         self.origin
     }
 
-    /// Refuses what was not asked for.
+    /// Rejects fields that were not read.
     pub fn end(self) -> Result<(), BadField> {
         let known = self.known.borrow();
         let unknown = self.map.iter().find(|(name, _)| !known.contains(&name.to_lowercase()));
@@ -186,7 +186,7 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// Which of the two a boolean is, of which YAML 1.1 has more words.
+/// Returns the value of a boolean, including the other words of YAML 1.1.
 pub(crate) fn is_yes(text: &str) -> bool {
     matches!(text.as_bytes().first(), Some(b't' | b'T' | b'y' | b'Y')) || text.eq_ignore_ascii_case("on")
 }
@@ -199,7 +199,7 @@ fn text(node: &Node, path: &str) -> Result<Arc<str>, BadField> {
     }
 }
 
-/// Something of another kind than expected. What it says is not told: it may be meant as a secret's
+/// Reports a value of an unexpected type. The value itself is not printed: it may be a secret's
 /// literal.
 pub fn wrong(path: &str, node: &Node, expected: &str) -> BadField {
     let (found, help) = match &node.content {

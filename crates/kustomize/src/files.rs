@@ -1,5 +1,5 @@
-//! Files that a kustomization names. They come from a tree that is never left; paths are from its
-//! root.
+//! The files that a kustomization names. They belong to one tree, and no path leaves it; paths are
+//! relative to its root.
 
 use std::sync::Arc;
 
@@ -8,38 +8,40 @@ use crate::limits::{Budget, Exceeded};
 
 /// The files of a tree.
 pub trait Files {
-    /// What a file holds. The path is from the root of the tree, without `.` and `..` and without a
-    /// `/` at its start.
+    /// Returns the content of a file. The path is relative to the root of the tree, without `.` and
+    /// `..` and without a `/` at its start.
     fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError>;
 
-    /// The path by which a folder is reached without a link. Where there are no links, all paths
-    /// are such.
+    /// Resolves the links in the path of a directory. In a tree without links, this is the path
+    /// itself.
     fn real_folder(&self, path: &str) -> Result<String, FileError> {
         Ok(path.to_owned())
     }
 
-    /// The same of a file. It decides whether a kustomization may read it.
+    /// Resolves the links in the path of a file. The result decides whether a kustomization may
+    /// read the file.
     fn real_file(&self, path: &str) -> Result<String, FileError> {
         Ok(path.to_owned())
     }
 
-    /// A file as people are told of it.
+    /// Returns the path of a file for messages.
     fn told(&self, path: &str) -> String {
         path.to_owned()
     }
 
-    /// The folder that an URL stands for. Nothing is fetched: what nobody declared is not there.
+    /// Returns the directory that an URL stands for. Nothing is fetched: an undeclared URL is an
+    /// error.
     fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {
         Err(BadPath::Remote(url.to_owned()).into())
     }
 }
 
-/// A folder of another tree, with paths of its own.
+/// A directory of another tree, with paths of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteFolder {
-    /// What all paths of that tree begin with: one name.
+    /// The first component of all paths of that tree.
     pub tree: String,
-    /// From the root of that tree.
+    /// Relative to the root of that tree.
     pub path: String,
 }
 
@@ -49,21 +51,21 @@ pub enum FileError {
     Missing { path: String },
     #[error("`{path}` is a folder: name a file in it")]
     Folder { path: String },
-    /// It leads nowhere.
+    /// A path that cannot be resolved.
     #[error(transparent)]
     Path(#[from] BadPath),
-    /// An URL that stands for nothing.
+    /// An URL that is not declared.
     #[error("{0}")]
     Undeclared(String),
     #[error("`{path}` cannot be read: {reason}")]
     Unreadable { path: String, reason: String },
-    /// With it, too much was read.
+    /// Reading this file exceeds the limit.
     #[error("limit: `{path}` is one file too many")]
     Limit { path: String, source: Exceeded },
 }
 
 impl FileError {
-    /// An URL may stand where only files can be named, and is looked for as one.
+    /// Removes credentials from paths: an URL given in place of a file path is looked up as a path.
     fn without_account(self) -> Self {
         match self {
             Self::Missing { path } => Self::Missing { path: without_account(&path) },
@@ -74,7 +76,7 @@ impl FileError {
     }
 }
 
-/// Files of which a budget is told what was read.
+/// Files that are counted in a budget when they are read.
 pub(crate) struct Counted<'f> {
     pub(crate) files: &'f dyn Files,
     pub(crate) budget: &'f Budget,

@@ -1,6 +1,6 @@
-//! The folder of a kustomization, and what its paths lead to. Files have to be in the folder or
-//! below it, unless that restriction is lifted; bases may be anywhere in the tree, but not where
-//! one already is.
+//! Resolves the paths of a kustomization. Files must be in its directory or below it, unless that
+//! restriction is lifted. Bases may be anywhere in the tree, but not in a directory that is already
+//! being built, or above one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use std::sync::Arc;
 use crate::files::{FileError, Files, RemoteFolder};
 use crate::repository::Repository;
 
-/// A folder on the way from one kustomization to its bases.
+/// A directory on the way from one kustomization to its bases.
 #[derive(Clone, Copy)]
 pub struct Folder<'f> {
     files: &'f dyn Files,
-    /// From the root of the tree, without a slash at either end; empty for the root itself.
+    /// Relative to the root of the tree, without a slash at either end; empty for the root itself.
     path: &'f str,
-    /// How many names at its beginning say which tree it is in. They are never left.
+    /// The number of leading path components that name the tree. A path cannot go above them.
     tree: usize,
-    /// The kustomization that led here.
+    /// The kustomization that names this one as a base.
     by: Option<&'f Folder<'f>>,
-    /// As it is written there; empty where a build begins.
+    /// The path as written in that kustomization; empty for the first directory of a build.
     written: &'f str,
-    /// Files outside of it may not be read.
+    /// Files outside the directory may not be read.
     is_restricted: bool,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Debug for Folder<'_> {
     }
 }
 
-/// Where a base is.
+/// The directory of a base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     /// As [`Folder::path`].
@@ -38,39 +38,39 @@ pub struct Base {
     tree: usize,
 }
 
-/// Where a file is, as the annotations of `buildMetadata` tell it.
+/// The location of a file, as in the annotations of `buildMetadata`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// From the folder where the build began, or from the root of the repository.
+    /// Relative to the directory where the build began, or to the root of the repository.
     pub path: String,
-    /// Empty for what is in the tree that is built. Credentials are left out.
+    /// Empty for a file of the tree that is built. Credentials are left out.
     pub repository: String,
     pub reference: String,
 }
 
-/// A path that leads nowhere.
+/// A path that cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadPath {
     Empty,
     Absolute(String),
-    /// It leaves the tree.
+    /// The path leaves the tree.
     Outside {
         path: String,
         folder: String,
     },
-    /// A file that is not in or below the folder.
+    /// A file that is not in or below the directory.
     Above {
         file: String,
-        /// Where it really is, if that is behind a link.
+        /// The target, if the path goes through a link.
         real: Option<String>,
         folder: String,
     },
-    /// A base that is where one already is, or above it.
+    /// A base in a directory that is already being built, or above one.
     Cycle {
         base: String,
         folder: String,
     },
-    /// Something on another machine.
+    /// A path on another machine.
     Remote(String),
 }
 
@@ -113,7 +113,7 @@ impl<'f> Folder<'f> {
         self.path
     }
 
-    /// Where a file of this kustomization is.
+    /// Resolves the path of a file of this kustomization.
     pub fn file(&self, path: &str) -> Result<String, FileError> {
         if path.starts_with("https://") || path.starts_with("http://") {
             return Err(BadPath::Remote(path.to_owned()).into());
@@ -129,19 +129,19 @@ impl<'f> Folder<'f> {
         Ok(file)
     }
 
-    /// Whether there is a file, one that this kustomization may not read included. What could not
-    /// be found out is no "no".
+    /// Reports whether a file exists, even if this kustomization may not read it. A file that
+    /// cannot be checked counts as existing.
     pub(crate) fn has_file(&self, path: &str) -> bool {
         let is_absent = |error| matches!(error, FileError::Missing { .. } | FileError::Folder { .. });
         self.resolve(path).is_ok_and(|file| !self.files.read(&file).is_err_and(is_absent))
     }
 
-    /// What a file of this kustomization holds.
+    /// Returns the content of a file of this kustomization.
     pub fn read(&self, path: &str) -> Result<Arc<[u8]>, FileError> {
         self.files.read(&self.file(path)?)
     }
 
-    /// Where a base of this kustomization is.
+    /// Resolves the path of a base of this kustomization.
     pub fn base(&self, path: &str) -> Result<Base, FileError> {
         let base = match is_remote(path) {
             true => {
@@ -161,12 +161,12 @@ impl<'f> Folder<'f> {
         Ok(base)
     }
 
-    /// The folder of a base that [`Folder::base`] gave for what is written.
+    /// Returns the directory of a base that [`Folder::base`] resolved from `written`.
     pub fn below(&'f self, base: &'f Base, written: &'f str) -> Self {
         Self { path: &base.path, tree: base.tree, by: Some(self), written, ..*self }
     }
 
-    /// Where a file is, as far as it can be told from the paths on the way.
+    /// Returns the location of a file, as far as the written paths on the way determine it.
     pub fn way_from_the_first(&self, file: &str) -> Way {
         let mut written = vec![file];
         let mut folder = Some(self);
@@ -181,8 +181,8 @@ impl<'f> Folder<'f> {
                 Some(Repository { address, folder, reference }) => {
                     parts.clear();
                     (way.repository, way.reference) = (without_secrets(&address), reference);
-                    // Of the root of a repository kustomize tells the name that it has for one that
-                    // is not fetched yet.
+                    // For the root of a repository, kustomize prints the placeholder that it uses
+                    // for repositories that are not fetched yet.
                     if clean(folder, &mut Vec::new()).is_empty() { "notCloned" } else { folder }
                 }
             };
@@ -211,7 +211,7 @@ impl<'f> Folder<'f> {
     }
 }
 
-/// Goes on from a path by another one.
+/// Appends the components of a path to those of another one.
 fn clean<'p, 'w>(path: &'p str, parts: &'w mut Vec<&'p str>) -> &'w [&'p str] {
     for part in path.split('/') {
         match part {
@@ -227,25 +227,26 @@ fn shown(folder: &str) -> String {
     format!("/{folder}")
 }
 
-/// Whether a path is a folder or below it.
+/// Reports whether a path is a directory or below it.
 fn is_within(path: &str, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether a path is one that kustomize would fetch: an URL, or one of the ways to name a
+/// Reports whether kustomize would fetch this path: an URL, or one of the other ways to name a
 /// repository.
 pub fn is_remote(path: &str) -> bool {
     let is_account = path.split_once(':').is_some_and(|(host, _)| host.contains('@') && !host.contains('/'));
     path.contains("://") || path.starts_with("git::") || path.starts_with("github.com/") || is_account
 }
 
-/// Whether kustomize clones a repository where it is started with this instead of a folder.
+/// Reports whether kustomize clones a repository if it is started with this path instead of a
+/// directory.
 pub fn is_repository(path: &str) -> bool {
     Repository::of(path).is_some()
 }
 
-/// The path of a file as it may be told. Where an URL was taken for one, what opens the repository
-/// is left out.
+/// Returns the path of a file without credentials, for messages: an URL may have been taken for a
+/// path.
 pub(crate) fn without_account(path: &str) -> String {
     let mut before = "";
     let told = path.split('/').map(|part| {
@@ -256,13 +257,13 @@ pub(crate) fn without_account(path: &str) -> String {
     told.collect::<Vec<_>>().join("/")
 }
 
-/// An URL as it may be told: without a password, an account that may be a token, and what of the
-/// query does not say which version is meant.
+/// Returns an URL without credentials, for messages: no password, no account that may be a token,
+/// and only those parts of the query that select a version.
 pub fn without_secrets(url: &str) -> String {
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
     let (scheme, rest) = address.split_at(address.find("://").map_or(0, |at| at + 3));
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    // Of what is not reached by SSH the name alone may be a token.
+    // With any transport but SSH, the account name alone may be a token.
     let is_ssh = scheme.is_empty() || scheme.ends_with("ssh://");
     let authority = match authority.rsplit_once('@') {
         Some((account, host)) if is_ssh => format!("{}@{host}", account.split(':').next().unwrap_or_default()),
@@ -279,7 +280,7 @@ pub fn without_secrets(url: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Files of which one is behind a link, and two repositories of which one is declared.
+    /// A tree where one file is behind a link, and two repositories, one of them declared.
     struct Nothing;
 
     impl Files for Nothing {

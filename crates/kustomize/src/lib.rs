@@ -1,28 +1,29 @@
-//! Kustomizations to resources, equal to kustomize 5.8.1: in process, without a checkout, and each
-//! node of a resource knows where it came from.
+//! Renders kustomizations to resources, equal to kustomize 5.8.1: in process, without a checkout,
+//! and each node of a resource knows its origin.
 //!
-//! - [`build`]: from a folder with a kustomization to what it declares. Begin here.
-//! - [`node`]: the tree that everything works on; `style`: how its scalars are written. [`origin`]:
-//!   where its nodes came from. [`read`]: texts to nodes, taken apart by `documents`. [`load`]:
-//!   nodes to resources.
-//! - [`files`]: what is asked of a tree. [`folder`]: where the paths of a kustomization lead.
-//!   `repository`: how their URLs are told.
-//! - [`kustomization`]: a `kustomization.yaml`. [`fields`]: documents of kustomize's own.
-//! - [`field_spec`]: which fields transformers are about. [`defaults`]: those that they are about
-//!   if nobody says otherwise.
-//! - [`generator`]: ConfigMaps and Secrets that are made; [`hash`]: what is put behind their names.
-//!   [`selector`] and [`pattern`]: which resources are meant. [`replacement`] and
-//!   [`field_path`]: values that are copied, and where.
-//! - [`transform`]: what is done to resources, and what is noted of it ([`noted`], [`shared`]).
-//!   [`json_patch`]: patches of RFC 6902.
-//! - [`annotations`]: those that kustomize keeps for itself.
-//! - [`identity`]: what resources are called. [`resource`]: one on its way through a kustomization.
-//! - [`order`]: the order of resources in the end.
-//! - [`references`]: the names that resources have of each other. [`variables`]: `$(NAME)`.
-//!   [`substitution`]: `${NAME}`, as Flux has it.
-//! - [`provenance`]: who set what of a resource. [`explanation`]: that, told of the one that
-//!   somebody names. [`limits`]: how much a build may cost.
-//! - [`schema`]: what OpenAPI says of kinds. [`merge`]: strategic merge patches.
+//! - [`build`]: builds the kustomization of a directory. Begin here.
+//! - [`node`]: the tree that everything works on; `style`: the notation of its scalars. [`origin`]:
+//!   the sources of its nodes. [`read`]: parses text into nodes, split by `documents`. [`load`]:
+//!   reads nodes as resources.
+//! - [`files`]: the interface to a file tree. [`folder`]: resolves the paths of a kustomization.
+//!   `repository`: recognises repository URLs.
+//! - [`kustomization`]: a `kustomization.yaml`. [`fields`]: reads documents of kustomize's own
+//!   types.
+//! - [`field_spec`]: selects the fields of transformers. [`defaults`]: the default field specs.
+//! - [`generator`]: generates ConfigMaps and Secrets; [`hash`]: the hash appended to their names.
+//!   [`selector`] and [`pattern`]: select resources. [`replacement`] and [`field_path`]: copy
+//!   values between fields.
+//! - [`transform`]: the transformers, and the records they write on a resource ([`noted`],
+//!   [`shared`]). [`json_patch`]: patches of RFC 6902.
+//! - [`annotations`]: annotations reserved for kustomize.
+//! - [`identity`]: the identity of resources. [`resource`]: a resource while a kustomization is
+//!   built.
+//! - [`order`]: the order of resources in the output.
+//! - [`references`]: names by which resources refer to each other. [`variables`]: `$(NAME)`.
+//!   [`substitution`]: `${NAME}`, as in Flux.
+//! - [`provenance`]: the source of each field of a resource. [`explanation`]: the same for one
+//!   resource given by name. [`limits`]: limits on the cost of a build.
+//! - [`schema`]: the OpenAPI schemas of kinds. [`merge`]: strategic merge patches.
 
 #![forbid(unsafe_code)]
 

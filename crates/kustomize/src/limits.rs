@@ -1,14 +1,12 @@
-//! How much one build may cost. What is counted follows from the files alone, never from a clock:
-//! the same files are refused with the same words everywhere.
+//! Limits on the cost of one build. All counts follow from the files alone, never from a clock: the
+//! same files are rejected with the same words everywhere.
 //!
-//! A build holds one [`Budget`], and whoever goes through resources, or puts something into them,
-//! spends from it.
+//! A build holds one [`Budget`]. Code that walks resources, or adds to them, spends from it.
 //!
-//! Who waits for a build may have less time than it takes. For that there is a flag
-//! ([`Budget::stopped_by`]), at which the budget looks whenever something is spent: once it is set,
-//! the build ends with [`Exceeded::Stopped`]. That is no limit and says nothing of the files: they
-//! are neither built nor refused. As long as nobody sets it, a build is the same with it and
-//! without it.
+//! A caller may have less time than a build takes. For this there is a flag
+//! ([`Budget::stopped_by`]), which the budget checks at each expense: once it is set, the build
+//! ends with [`Exceeded::Stopped`]. This is no limit and no verdict on the files: they are neither
+//! built nor rejected. As long as the flag is not set, it does not change the build.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,33 +15,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::node::{Content, Map, Node};
 
-/// What a build may come to.
+/// The limits of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Kustomizations, each as often as it is named: a base that two name, which two name, doubles
-    /// with each.
+    /// Kustomizations, each counted once per reference: a base that two bases name, each of which
+    /// two more name, doubles at each level.
     pub kustomizations: u64,
-    /// How deep bases may name each other.
+    /// The deepest nesting of bases.
     pub depth: usize,
-    /// Resources that are held together.
+    /// Resources in memory at the same time.
     pub resources: u64,
-    /// Bytes of files, each as often as it is read.
+    /// Bytes of files, counted each time a file is read.
     pub read_bytes: u64,
-    /// Bytes of all nodes: [`NODE`] each, and its text. What is one text in many places counts in
-    /// each of them, as it will when it is written.
+    /// Bytes of all nodes: [`NODE`] each, plus its text. A text shared by many nodes counts in each
+    /// of them, because it is written for each.
     pub held_bytes: u64,
-    /// Nodes that are looked at, by patches, selectors, field specs, replacements and references:
-    /// about twenty nanoseconds each.
+    /// Nodes visited by patches, selectors, field specs, replacements and references: about twenty
+    /// nanoseconds each.
     pub steps: u64,
-    /// Bytes that are written.
+    /// Bytes of output.
     pub output_bytes: u64,
 }
 
 impl Limits {
-    /// Generous against what there is: ten thousand resources through ten levels of bases take less
-    /// than a tenth of any of it. What inputs take that were made to get as far as it lets them is
-    /// measured by `cargo xtask bench render limits`: about ten seconds of one processor, and 600
-    /// MiB, at the most.
+    /// Generous for real inputs: ten thousand resources through ten levels of bases take less than
+    /// a tenth of each limit. `cargo xtask bench render limits` measures inputs made to reach the
+    /// limits: at most about ten seconds of one processor, and 600 MiB.
     pub const DEFAULT: Self = Self {
         kustomizations: 10_000,
         depth: 100,
@@ -61,38 +58,38 @@ impl Default for Limits {
     }
 }
 
-/// What a node takes besides its text.
+/// The bytes that a node takes in addition to its text.
 pub(crate) const NODE: usize = 96;
 
-/// So many bytes of a text are gone through in a step.
+/// The bytes of text that one step covers.
 pub(crate) const BYTES: usize = 8;
 
-/// How many fields a resource may have at its top, and in its metadata. Those are found by going
-/// through them, for each selector and field spec anew. No kind comes near it; labels, annotations
-/// and data are below, and not meant.
+/// The maximum number of fields at the top of a resource, and in its metadata. Each selector and
+/// field spec finds these fields by a linear search. No real kind has nearly as many; labels,
+/// annotations and data are below these levels and not limited.
 pub const MOST_FIELDS: usize = 1_000;
 
-/// So few fields are gone through within the price of whoever looks for one.
+/// A search among so few fields is included in the cost of its caller.
 const FEW_FIELDS: usize = 32;
 
-/// How many steps it takes to find one of so many fields.
+/// Returns the number of steps to find one of `fields` fields.
 pub(crate) const fn found_among(fields: usize) -> usize {
     if fields > FEW_FIELDS { fields } else { fields / 8 }
 }
 
-/// How many steps it takes to find out what a resource is called.
+/// Returns the number of steps to read the identity of a resource.
 pub(crate) fn named(resource: &Node) -> usize {
     let (top, metadata) = fields(resource);
     found_among(top) + found_among(metadata)
 }
 
-/// How many fields a resource has at its top, and in its metadata.
+/// Returns the number of fields at the top of a resource, and in its metadata.
 fn fields(resource: &Node) -> (usize, usize) {
     let Some(top) = resource.as_map() else { return (0, 0) };
     (top.len(), top.get("metadata").and_then(Node::as_map).map_or(0, Map::len))
 }
 
-/// Which of the [`Limits`].
+/// One of the [`Limits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Kustomizations,
@@ -104,22 +101,22 @@ pub enum Limit {
     Output,
     /// [`MOST_FIELDS`] of one resource.
     Fields,
-    /// One text alone is too large, too deep, or has too many nodes or aliases. These are limits of
+    /// A single text is too large, too deep, or has too many nodes or aliases. These are limits of
     /// the reader.
     Text,
 }
 
-/// Why a build does not go on.
+/// The reason why a build ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// It costs more than it may.
+    /// The build exceeds a limit.
     Limit { limit: Limit, most: u64 },
-    /// Somebody stopped it. It may be done at another time.
+    /// The caller stopped the build. It may succeed at another time.
     Stopped,
 }
 
 impl Exceeded {
-    /// The limit, if it is one.
+    /// Returns the limit, unless the build was stopped.
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Self::Limit { limit, .. } => Some(*limit),
@@ -163,7 +160,7 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-/// What a build has spent.
+/// The amounts that a build has spent.
 #[derive(Debug, Default)]
 pub struct Budget {
     limits: Limits,
@@ -172,7 +169,8 @@ pub struct Budget {
     held: Cell<u64>,
     steps: Cell<u64>,
     stop: Option<Arc<AtomicBool>>,
-    /// Somebody was told that the build is stopped. It stays so, whatever becomes of the flag.
+    /// The budget has reported that the build is stopped. This is permanent, even if the flag is
+    /// cleared.
     is_stopped: Cell<bool>,
 }
 
@@ -181,13 +179,13 @@ impl Budget {
         Self { limits, ..Self::default() }
     }
 
-    /// With a flag that stops the build once it is set, from whichever thread.
+    /// Sets a flag that stops the build, from any thread.
     pub fn stopped_by(self, stop: Option<Arc<AtomicBool>>) -> Self {
         Self { stop, ..self }
     }
 
-    /// Whether anything failed since the build is stopped. What was found after that may be due to
-    /// it.
+    /// Reports whether the budget has stopped the build. Errors found after that may be due to the
+    /// stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.get()
     }
@@ -203,13 +201,13 @@ impl Budget {
         &self.limits
     }
 
-    /// One more kustomization, so deep.
+    /// Counts one more kustomization, at this depth.
     pub(crate) fn kustomization(&self, depth: usize) -> Result<(), Exceeded> {
         check(Limit::Depth, depth as u64, self.limits.depth as u64)?;
         check(Limit::Kustomizations, add(&self.kustomizations, 1), self.limits.kustomizations)
     }
 
-    /// So many resources are held together.
+    /// Checks the number of resources in memory.
     pub(crate) fn resources(&self, count: usize) -> Result<(), Exceeded> {
         check(Limit::Resources, count as u64, self.limits.resources)
     }
@@ -219,32 +217,32 @@ impl Budget {
         check(Limit::Read, add(&self.read, bytes), self.limits.read_bytes)
     }
 
-    /// Something becomes part of the resources.
+    /// Counts bytes added to the resources.
     pub(crate) fn hold(&self, bytes: usize) -> Result<(), Exceeded> {
         self.go_on()?;
         check(Limit::Held, add(&self.held, bytes), self.limits.held_bytes)
     }
 
-    /// One more node with a text.
+    /// Counts one more node with a text.
     pub(crate) fn hold_text(&self, text: &str) -> Result<(), Exceeded> {
         self.hold(NODE + text.len())
     }
 
-    /// What a resource held has become more, or less.
+    /// Updates the count for a resource that changed in size.
     pub(crate) fn grow(&self, before: Weight, after: &Node) -> Result<(), Exceeded> {
         self.fields(after)?;
         self.release(before.bytes);
         self.hold(Weight::of(after).bytes)
     }
 
-    /// Whether a resource may have so many fields, where what it is called is looked up again and
-    /// again.
+    /// Checks the number of fields of a resource: reading its identity, which happens often,
+    /// searches them.
     pub(crate) fn fields(&self, resource: &Node) -> Result<(), Exceeded> {
         let (top, metadata) = fields(resource);
         check(Limit::Fields, top.max(metadata) as u64, MOST_FIELDS as u64)
     }
 
-    /// What was held is gone.
+    /// Subtracts bytes that were released.
     pub(crate) fn release(&self, bytes: usize) {
         self.held.set(self.held.get().saturating_sub(bytes as u64));
     }
@@ -254,7 +252,7 @@ impl Budget {
         check(Limit::Steps, add(&self.steps, count), self.limits.steps)
     }
 
-    /// Steps of which it is told when the next ones are asked for.
+    /// Counts steps without checking the limit; the next call of `steps` reports an excess.
     pub(crate) fn spend(&self, count: usize) {
         add(&self.steps, count);
     }
@@ -263,7 +261,7 @@ impl Budget {
         check(Limit::Output, bytes as u64, self.limits.output_bytes)
     }
 
-    /// What was spent, for whoever measures.
+    /// Returns the amounts spent, for measurements.
     pub fn spent(&self) -> Spent {
         Spent {
             kustomizations: self.kustomizations.get(),
@@ -274,7 +272,7 @@ impl Budget {
     }
 }
 
-/// What a build has come to.
+/// The amounts that a build has spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     pub kustomizations: u64,
@@ -293,7 +291,7 @@ fn check(limit: Limit, count: u64, most: u64) -> Result<(), Exceeded> {
     if count > most { Err(Exceeded::Limit { limit, most }) } else { Ok(()) }
 }
 
-/// How many nodes a tree has, and what it holds as [`Limits::held_bytes`] counts.
+/// The number of nodes of a tree, and its bytes as in [`Limits::held_bytes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weight {
     pub(crate) nodes: usize,
@@ -308,7 +306,7 @@ impl Weight {
         weight
     }
 
-    /// How many bytes of it are texts and names.
+    /// Returns the bytes of texts and names alone.
     pub(crate) fn texts(self) -> usize {
         self.bytes.saturating_sub(self.nodes * NODE)
     }

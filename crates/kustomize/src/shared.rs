@@ -1,13 +1,13 @@
-//! Labels that are one node of several maps.
+//! Labels that are one node in several maps.
 //!
-//! Where kustomize adds a label to several maps of a resource, it adds the same node to each.
-//! Whoever sets it in one of them later, sets it in all: a label of `metadata` that an overlay
-//! changes is changed in selectors and templates, too. A patch of RFC 6902 ends it, since the
-//! resource is read anew.
+//! If kustomize adds a label to several maps of a resource, it adds the same node to each of them.
+//! A later change in one map is then a change in all: a label of `metadata` that an overlay changes
+//! is also changed in selectors and templates. A patch of RFC 6902 ends this, since the resource is
+//! parsed again.
 //!
-//! Here a node stands in one place. So it is kept beside the resource which nodes are one, by the
-//! memory that their text is in, and what a step does to one of them is done to the others after it
-//! ([`Resource::sharing`]).
+//! In our tree a node has exactly one parent. The resource therefore records which nodes are
+//! shared, by the memory address of their text. After a step changes one of them, the same change
+//! is applied to the others ([`Resource::sharing`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,24 +18,23 @@ use crate::node::{Content, Node, Scalar};
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// Entries of maps that are one node.
+/// Map entries that are one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     pub name: Arc<str>,
-    /// Of all of them, at the same place in memory.
+    /// The text of all of them, at the same address in memory.
     pub text: Arc<str>,
 }
 
 #[derive(Clone, Debug)]
 enum Step {
     Field(Arc<str>),
-    /// Which one, of how many.
+    /// The index of the item, and the number of items.
     Item(usize, usize),
 }
 
 impl Resource {
-    /// Takes a step, after which entries that are one node are still the same: what was set in one
-    /// is set in all.
+    /// Runs a step and then makes shared entries equal again: a value set in one is set in all.
     pub fn sharing<T>(&mut self, budget: &Budget, step: impl FnOnce(&mut Self) -> T) -> T {
         if self.shared.is_empty() {
             return step(self);
@@ -44,7 +43,7 @@ impl Resource {
         let mut places = vec![Vec::new(); before.len()];
         budget.spend(find(&mut self.node, &before, &mut |at, path, _| places[at].push(path.to_vec())));
         let outcome = step(self);
-        // Each is looked up in its map.
+        // Each entry is found in its map.
         budget.spend(before.len() * before.len() / 8);
         let now: BTreeMap<usize, usize> =
             self.shared.iter().enumerate().map(|(at, shared)| (place(&shared.text), at)).collect();
@@ -65,7 +64,7 @@ impl Resource {
         outcome
     }
 
-    /// Gives fields to `set`, as [`FieldSpec::apply`]; entries that are one node stay so.
+    /// Passes fields to `set`, as [`FieldSpec::apply`] does; shared entries stay shared.
     pub fn set_fields(
         &mut self,
         spec: &FieldSpec,
@@ -81,7 +80,7 @@ impl Resource {
         }
     }
 
-    /// Sets all entries that are one node with a scalar that had this text, and is another one now.
+    /// Copies a changed scalar to all entries that shared its old text.
     pub(crate) fn spread(&mut self, old: &Arc<str>, new: &Node, budget: &Budget) {
         let Some(scalar) = new.as_scalar() else { return };
         let own = self.shared.iter_mut().find(|own| Arc::ptr_eq(&own.text, old));
@@ -90,8 +89,8 @@ impl Resource {
         budget.spend(find(&mut self.node, &[before], &mut |_, _, node| *node = new.clone()));
     }
 
-    /// Gives those that were one node, and of which some were changed, what the last of these is
-    /// now. Others that are still the old one are left to the caller.
+    /// Gives the last changed value to all changed entries of a shared node, and returns it.
+    /// Entries that still have the old value are left to the caller.
     fn share_anew(&mut self, shared: &Shared, places: &[Vec<Step>], own: Option<usize>) -> Option<Node> {
         let is_old = |node: &Node| node.as_scalar().is_some_and(|scalar| Arc::ptr_eq(&scalar.text, &shared.text));
         let changed: Vec<&Vec<Step>> =
@@ -112,14 +111,14 @@ impl Resource {
     }
 }
 
-/// The entry that a path leads to, if it is still that one: in a map that another took the place
-/// of, names are others in memory, too.
+/// Returns the entry at a path, if it is still the same entry. In a map that was replaced, the
+/// names have other addresses in memory.
 fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
     path.iter().try_fold(node, |node, step| match (step, &mut node.content) {
         (Step::Field(name), Content::Map(map)) => {
             map.iter_mut().find_map(|(own, field)| Arc::ptr_eq(own, name).then_some(field))
         }
-        // Of another number of items, it may be another one.
+        // In a list of another length, this index may be another item.
         (Step::Item(at, of), Content::Seq(items)) if items.len() == *of => items.get_mut(*at),
         _ => None,
     })
@@ -127,8 +126,8 @@ fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
 
 type Found<'f> = dyn FnMut(usize, &[Step], &mut Node) + 'f;
 
-/// Finds the entries that are one of `shared`: which one, where, and the entry. Answers how many
-/// nodes were looked at, and how many are to find them again.
+/// Finds the entries of `shared` nodes, and calls `found` with the index in `shared`, the path and
+/// the entry. Returns the number of steps to visit the nodes and to find the entries again.
 fn find(node: &mut Node, shared: &[Shared], found: &mut Found<'_>) -> usize {
     let known = shared.iter().enumerate().map(|(at, shared)| (place(&shared.text), at)).collect();
     walk(
@@ -149,7 +148,7 @@ fn place(text: &Arc<str>) -> usize {
 
 type Which<'w> = dyn Fn(&Arc<str>, &Arc<str>) -> Option<usize> + 'w;
 
-/// `around` is how many steps it takes to find this node again.
+/// Walks a node. `around` is the number of steps to find this node again.
 fn walk(node: &mut Node, path: &mut Vec<Step>, around: usize, which: &Which<'_>, found: &mut Found<'_>) -> usize {
     let mut count = 1;
     match &mut node.content {

@@ -1,6 +1,6 @@
-//! What the document of a plugin says. Kustomize reads it less strictly than a kustomization: it
-//! passes over fields that it does not know, and makes texts of numbers and booleans where it wants
-//! texts, though not where a type of its own is part of another one.
+//! Reads the arguments in the document of a plugin. Kustomize is less strict here than with a
+//! kustomization: it ignores unknown fields, and converts numbers and booleans to strings where it
+//! expects strings, but not where one of its own types is embedded in another.
 
 use setpoint_yaml::go::written_number;
 
@@ -17,8 +17,8 @@ const SELECTOR: &[&str] = &["group", "version", "kind", "name", "namespace", "an
 /// A replacement in a file of its own, as opposed to one in the document of a plugin.
 const REPLACEMENT: &str = "Replacement";
 
-/// What may stand in the document of a plugin beside its apiVersion and kind, and its metadata if
-/// nothing of that is an argument.
+/// Returns the fields that the document of a plugin may have in addition to apiVersion and kind,
+/// and to its metadata if none of that is an argument.
 fn fields_of(plugin: &str) -> &'static [&'static str] {
     match plugin {
         "AnnotationsTransformer" => &["annotations", "fieldSpecs"],
@@ -46,7 +46,7 @@ fn fields_of(plugin: &str) -> &'static [&'static str] {
     }
 }
 
-/// What may stand in a map that is in the field of this name; `None` if anything may.
+/// Returns the fields that a map in the field of this name may have; `None` if any are allowed.
 fn known(plugin: &str, field: &str) -> Option<&'static [&'static str]> {
     Some(match field {
         "target" | "selector" | "select" | "reject" => SELECTOR,
@@ -71,7 +71,7 @@ fn known(plugin: &str, field: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Whether a field wants a text, and gets one whatever stands there.
+/// Reports whether a field expects a string and converts any scalar to one.
 fn wants_text(plugin: &str, within: &str, field: &str) -> bool {
     match (plugin, within) {
         ("ReplacementTransformer", _) => within == "replacements" && field == "path",
@@ -90,10 +90,10 @@ fn wants_text(plugin: &str, within: &str, field: &str) -> bool {
     }
 }
 
-/// The arguments in the document of a plugin, without what says which plugin it is for. They come
-/// by way of JSON, which has no times.
+/// Returns the arguments in the document of a plugin, without the fields that identify the plugin.
+/// They pass through JSON, which has no timestamps.
 pub(super) fn arguments(plugin: &Resource) -> Result<Node, BadBuild> {
-    // Kustomize writes the document before it reads its arguments.
+    // Kustomize writes the document before it reads the arguments.
     let mut written = plugin.node.clone();
     refold(&mut written);
     let mut arguments = in_json(&written).map_err(|problem| {
@@ -108,17 +108,17 @@ pub(super) fn arguments(plugin: &Resource) -> Result<Node, BadBuild> {
     Ok(arguments)
 }
 
-/// Replacements in a file of their own, which is read in the same way.
+/// Prepares replacements in a file of their own, which is read in the same way.
 pub(super) fn prepare_replacements(document: &mut Node) {
     prepare(document, REPLACEMENT, "", Some(fields_of(REPLACEMENT)));
 }
 
-/// A file of the places that a value is added to.
+/// Prepares a file with the targets that a value is added to.
 pub(super) fn prepare_targets(document: &mut Node) {
     prepare(document, "ValueAddTransformer", "", Some(&["targets"]));
 }
 
-/// A file of `configurations`, whose paths are texts whatever stands there.
+/// Prepares a file of `configurations`, whose paths become strings whatever their type.
 pub(super) fn prepare_configuration(document: &mut Node) {
     match &mut document.content {
         Content::Scalar(_) => {}
@@ -142,7 +142,7 @@ fn prepare(node: &mut Node, plugin: &str, within: &str, known_here: Option<&[&st
                 if wants_text(plugin, within, name) {
                     as_text(node);
                 }
-                // Those of what a generator makes are part of another type.
+                // Options in generator arguments are part of another type.
                 let name = if within == "options" { "an option" } else { name };
                 prepare(node, plugin, name, known(plugin, name));
             }
@@ -150,9 +150,9 @@ fn prepare(node: &mut Node, plugin: &str, within: &str, known_here: Option<&[&st
     }
 }
 
-/// The arguments of what puts something before or behind names. Kustomize reads them with another
-/// reader: names have a case, every scalar is a text where one is wanted, words of YAML 1.1 are
-/// booleans, and items that are null are passed over.
+/// Prepares the arguments of prefix and suffix transformers. Kustomize reads them with another
+/// reader: names are case-sensitive, every scalar becomes a string where one is expected, booleans
+/// of YAML 1.1 are accepted, and null items are skipped.
 fn prepare_affixes(arguments: &mut Node, known: &[&str]) {
     let Some(fields) = arguments.as_map_mut() else { return };
     fields.retain(|name| known.contains(&name));
@@ -177,7 +177,7 @@ fn prepare_spec(spec: &mut Map) {
     }
 }
 
-/// As it is written in YAML that was made of JSON.
+/// Converts a scalar to its text in YAML converted from JSON.
 fn as_whole_text(node: &mut Node) {
     let Content::Scalar(scalar) = &mut node.content else { return };
     match (scalar.tag, scalar.value()) {
@@ -206,7 +206,7 @@ fn as_text(node: &mut Node) {
     }
 }
 
-/// What is no integer has 32 bits where it becomes a text.
+/// Formats a number as text. A number that is not an integer has 32 bits.
 fn number_text(json: &str) -> String {
     let is_integer = json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok();
     match json.parse::<f32>() {

@@ -1,4 +1,4 @@
-//! Why a kustomization cannot be built.
+//! The reasons why a kustomization cannot be built.
 
 use std::error::Error;
 use std::fmt;
@@ -15,25 +15,25 @@ use crate::references::BadReference;
 use crate::replacement::ReplacementError;
 use crate::variables::BadVariable;
 
-/// Behind the advice where a real kustomize takes what is refused here, and nothing is lost by it.
+/// Appended to the hint if kustomize itself accepts the input without losing anything.
 const OFFER: &str = ", or let kustomize itself render it (`kustomize.external`)";
 
-/// Behind the advice for a key that a patch has twice.
+/// Appended to the hint for a duplicate key in a patch.
 const ONLY_FIRST: &str = " (where kustomize takes such a patch, it drops all but the first in silence)";
 
-/// What went wrong, from the outside in, and where it is written.
+/// The error, from the outermost context to the cause, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadBuild {
     pub message: String,
-    /// The file and the line of it, as far as they are known.
+    /// The file and the line, if known.
     pub place: Option<(String, u32)>,
-    /// There is no kustomization where one was looked for.
+    /// There is no kustomization at the expected path.
     is_absent: bool,
     limit: Option<Limit>,
     is_stopped: bool,
-    /// A key is written twice.
+    /// The error is a duplicate key.
     is_duplicate: bool,
-    /// Where it is, as long as nobody has said which file that is.
+    /// The origin of the error, until it is resolved to a file.
     origin: Option<Origin>,
 }
 
@@ -54,12 +54,12 @@ impl BadBuild {
         Self { is_absent: true, ..Self::of(message) }
     }
 
-    /// It was stopped on its way, at nothing in particular.
+    /// Returns the error of a stopped build, which has no place.
     pub(super) fn stopped() -> Self {
         Self { is_stopped: true, ..Self::of(Exceeded::Stopped.to_string()) }
     }
 
-    /// An error with all that it came of. What a parser found is told by its place.
+    /// Builds an error with all of its causes. An error of the parser sets the place.
     pub(super) fn new(error: &(dyn Error + 'static)) -> Self {
         let mut bad = Self::of(String::new());
         let mut next = Some(error);
@@ -71,7 +71,8 @@ impl BadBuild {
                 Some(first) => {
                     let help = first.help.as_ref().map(|help| format!(": {help}")).unwrap_or_default();
                     bad.message.push_str(&format!("{}{help}", first.message));
-                    // What stands in a field has lines of its own, and a name that is no file's.
+                    // Text inside a field has its own line numbers, and a name that is not a file
+                    // name.
                     let file = Some(&first.place.file).filter(|file| !file.starts_with('<'));
                     bad.place = file.map(|file| (file.clone(), first.place.line));
                     bad.limit = Some(Limit::Text).filter(|_| first.class == Class::Limit);
@@ -89,8 +90,8 @@ impl BadBuild {
         bad
     }
 
-    /// A real kustomize takes it. What would start programs or reach other machines it cannot take,
-    /// either: it is confined.
+    /// Adds the hint that kustomize itself accepts the input. Not used for input that starts
+    /// programs or reaches other machines: kustomize runs confined and cannot do that either.
     pub(super) fn offering(self) -> Self {
         Self { message: format!("{}{OFFER}", self.message), ..self }
     }
@@ -100,7 +101,7 @@ impl BadBuild {
         self
     }
 
-    /// Where it is written, unless that is known better already.
+    /// Sets the place of the error, unless a better one is known.
     pub(super) fn or_at(mut self, sources: &Sources, origin: Origin) -> Self {
         let of = |origin: Origin| Some((sources.get(origin).file.to_string(), origin.line().max(1)));
         let known = |origin| of(origin).filter(|(file, _)| !file.is_empty());
@@ -108,13 +109,13 @@ impl BadBuild {
         self
     }
 
-    /// Where it is, for who knows the files.
+    /// Sets the origin of the error, which a caller resolves to a file.
     pub(super) fn coming_from(self, origin: Origin) -> Self {
         Self { origin: self.origin.or(Some(origin)), ..self }
     }
 
-    /// Adds what kustomize does with a strategic merge patch that has a key twice: it refuses such
-    /// a resource, but not always such a patch.
+    /// Adds a note on a duplicate key in a strategic merge patch: kustomize rejects it in a
+    /// resource, but not always in a patch.
     pub(super) fn of_strategic_patch(self) -> Self {
         match self.is_duplicate {
             true => Self { message: format!("{}{ONLY_FIRST}", self.message), ..self },
@@ -122,18 +123,19 @@ impl BadBuild {
         }
     }
 
-    /// What stands in a field has lines of its own, which are none of the file.
+    /// Drops the origin: text inside a field has its own line numbers, which are not those of the
+    /// file.
     pub(super) fn of_inner_text(self) -> Self {
         Self { origin: None, ..self }
     }
 
-    /// The limit that the build exceeds, if that is what is wrong.
+    /// Returns the exceeded limit, if that is the cause.
     pub fn limit(&self) -> Option<Limit> {
         self.limit
     }
 
-    /// Whether [`Options::stop`](super::Options::stop) ended it. Then nothing is known of the
-    /// files: they are not refused, and may be built at another time.
+    /// Reports whether [`Options::stop`](super::Options::stop) ended the build. This is no verdict
+    /// on the files: they are not rejected, and may be built at another time.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
@@ -142,13 +144,15 @@ impl BadBuild {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
-    /// What was tried before and is likelier meant, if this says no more than that it failed, too.
+    /// Puts an earlier error first, which is the likelier cause, if this one only reports that no
+    /// kustomization was found.
     pub(super) fn behind(self, first: &dyn Error) -> Self {
         let message = format!("{first} (and as a folder: {})", self.message);
         if self.is_absent { Self { message, ..self } } else { self }
     }
 
-    /// What was tried before and is surely meant, if this says no more than that it failed, too.
+    /// Replaces this error by an earlier one, which is the certain cause, if this one only reports
+    /// that no kustomization was found.
     pub(super) fn instead(self, first: &dyn Error) -> Self {
         if self.is_absent { Self { message: first.to_string(), ..self } } else { self }
     }
@@ -161,7 +165,7 @@ fn is_taken_by_kustomize(error: &(dyn Error + 'static)) -> bool {
         || matches!(error.downcast_ref(), Some(ReplacementError::Text { is_lost: false, .. }))
 }
 
-/// The limit that something says is exceeded.
+/// Returns the limit that an error reports as exceeded.
 fn limit_of(error: &(dyn Error + 'static)) -> Option<Limit> {
     let merge = error.downcast_ref::<NoMerge>().and_then(|bad| match &bad.reason {
         Reason::Limit(exceeded) => Some(exceeded),
@@ -170,7 +174,7 @@ fn limit_of(error: &(dyn Error + 'static)) -> Option<Limit> {
     error.downcast_ref::<Exceeded>().or(merge).and_then(Exceeded::limit)
 }
 
-/// Where something is that knows it.
+/// Returns the origin that an error carries.
 fn origin_of(error: &(dyn Error + 'static)) -> Option<Origin> {
     if let Some(no_resources) = error.downcast_ref::<NoResources>() {
         return match no_resources {

@@ -1,5 +1,4 @@
-//! `configurations`: files that say which fields transformers are about, besides those that
-//! kustomize knows.
+//! `configurations`: files with field specs for transformers, in addition to kustomize's defaults.
 
 use super::arguments::prepare_configuration;
 use super::{BadBuild, Builder};
@@ -15,9 +14,9 @@ use crate::read::read_strictly;
 const FIELD: &str = "configurations";
 
 impl Builder<'_> {
-    /// Adds what a kustomization says of fields to what is known anyway, and both to what its bases
-    /// said. What was merged is merged again, as in kustomize: of a field that all kinds have, and
-    /// of which something is said for one, it then forgets the others.
+    /// Adds the field specs of a kustomization to the defaults, and both to those of its bases.
+    /// Merged specs are merged again, as in kustomize: for a field that applies to all kinds and
+    /// also to a single kind, this drops the others.
     pub(super) fn configuration(
         &mut self,
         folder: &Folder<'_>,
@@ -44,7 +43,7 @@ impl Builder<'_> {
         known.map_err(|error| error.or_at(&self.sources, kustomization.place(FIELD)))
     }
 
-    /// What a file says of fields.
+    /// Reads the field specs of a file.
     fn configured(&mut self, folder: &Folder<'_>, path: &str) -> Result<Option<Defaults>, BadBuild> {
         let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
         let text = self.text(&path)?;
@@ -57,13 +56,13 @@ impl Builder<'_> {
     }
 }
 
-/// Which fields transformers are about.
+/// The field specs known to transformers.
 #[derive(Debug, Default)]
 pub(super) enum KnownFields {
-    /// Nobody said anything yet.
+    /// None were configured yet.
     #[default]
     Nothing,
-    /// Those that kustomize knows.
+    /// The defaults of kustomize.
     Defaults,
     Own(Box<Defaults>),
 }
@@ -92,7 +91,7 @@ impl KnownFields {
     }
 }
 
-/// Adds what others say, if it is not too much.
+/// Merges more field specs, within the budget.
 fn merged(all: &mut Defaults, more: &Defaults, budget: &Budget) -> Result<(), BadBuild> {
     budget.steps(all.cost_of_merge(more))?;
     all.merge(more).map_err(|error| BadBuild::new(&error))

@@ -1,4 +1,4 @@
-//! `crds`: OpenAPI definitions of custom resources, whose marks say which fields hold names,
+//! `crds`: OpenAPI definitions of custom resources, whose extensions mark the fields with names,
 //! labels, annotations and references.
 
 use std::collections::BTreeSet;
@@ -21,10 +21,10 @@ const VERSION: &str = "x-kubernetes-object-ref-api-version";
 const KIND: &str = "x-kubernetes-object-ref-kind";
 const NAME_KEY: &str = "x-kubernetes-object-ref-name-key";
 
-/// How many fields may be visited. A definition that is referred to from many places is visited
-/// from each.
+/// The maximum number of visited fields. A definition with many references to it is visited from
+/// each.
 const MOST_FIELDS: usize = 10_000;
-/// How deep definitions may refer to each other.
+/// The deepest nesting of definitions.
 const DEEPEST: usize = 100;
 
 impl Builder<'_> {
@@ -49,7 +49,7 @@ impl Builder<'_> {
             .map_err(|error| error.or_at(&self.sources, kustomization.place("crds")))
     }
 
-    /// What the definitions in a file say of fields.
+    /// Reads the field specs in the definitions of a file.
     fn defined(&mut self, folder: &Folder<'_>, path: &str) -> Result<Defaults, BadBuild> {
         let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
         let text = self.text(&path)?;
@@ -89,7 +89,7 @@ impl<'n> Definitions<'n> {
         self.0[at].1
     }
 
-    /// What all resources among them say.
+    /// Returns the field specs of all resources among the definitions.
     fn fields(&self, budget: &Budget) -> Result<Defaults, BadBuild> {
         let mut all = Defaults::default();
         let mut left = MOST_FIELDS;
@@ -117,15 +117,15 @@ struct Visit<'d, 'n> {
     definitions: &'d Definitions<'n>,
     gvk: Gvk,
     said: Defaults,
-    /// To be merged into it.
+    /// References to merge into `said`.
     references: Vec<NameReference>,
     left: usize,
     budget: &'d Budget,
 }
 
 impl<'n> Visit<'_, 'n> {
-    /// Visits the properties of a definition; `path` leads to it. Kustomize follows definitions
-    /// that refer to each other in a circle until it crashes.
+    /// Visits the properties of a definition at `path`. Definitions that refer to each other in a
+    /// cycle make kustomize recurse until it crashes.
     fn definition(&mut self, name: &'n str, path: &str, within: &mut BTreeSet<&'n str>) -> Result<(), BadBuild> {
         let Some(properties) = self.definitions.get(name) else { return Ok(()) };
         if !within.insert(name) {
@@ -141,9 +141,9 @@ impl<'n> Visit<'_, 'n> {
                 BadBuild::of(format!("definitions refer to more than {MOST_FIELDS} fields: leave some out"))
             })?;
             let path = if path.is_empty() { field.to_string() } else { format!("{path}/{field}") };
-            // A path may be kept for each field.
+            // A path may be stored for each field.
             self.budget.hold_text(&path)?;
-            // It is asked for each mark.
+            // The property is searched for each mark.
             self.budget.steps(found_among(property.as_map().map_or(0, Map::len)))?;
             self.property(property, &path)?;
             if let Some(reference) = property.at(&["$ref"]).and_then(Node::as_text).filter(|name| !name.is_empty()) {
@@ -177,7 +177,7 @@ impl<'n> Visit<'_, 'n> {
     }
 }
 
-/// What is a text in JSON.
+/// Returns the string of a scalar that is a string in JSON.
 fn text(node: &Node) -> Option<&str> {
     use crate::node::Tag;
     node.as_scalar().filter(|scalar| matches!(scalar.tag, Tag::Text | Tag::Time)).map(|scalar| &*scalar.text)

@@ -1,5 +1,4 @@
-//! `configMapGenerator` and `secretGenerator`: what they are given, and what becomes of what they
-//! make.
+//! `configMapGenerator` and `secretGenerator`: runs the generators and adds their resources.
 
 use std::sync::Arc;
 
@@ -44,7 +43,7 @@ impl Builder<'_> {
         self.absorb(all_made, all)
     }
 
-    /// Adds what was generated, or lets it take the place of what has its name.
+    /// Adds generated resources, or merges or replaces existing ones of the same name.
     pub(super) fn absorb(&self, made: Vec<Resource>, all: &mut Accumulated) -> Result<(), BadBuild> {
         let Some(last) = made.last().map(|resource| resource.node.origin) else { return Ok(()) };
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
@@ -90,7 +89,7 @@ pub(super) fn generator(
     }
 }
 
-/// What the options of all generators set, and not those of the one, comes from there.
+/// Sets the origin of fields that the options of all generators set, and not the generator's own.
 fn come_from_options(
     node: &mut Node,
     own: Option<&kustomization::GeneratorOptions>,

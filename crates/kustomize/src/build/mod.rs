@@ -1,8 +1,8 @@
-//! Builds: from a folder with a kustomization to the resources it declares.
+//! Builds the kustomization of a directory to the resources it declares.
 //!
-//! A kustomization takes in what its resources and bases hold, makes what its generators say, lets
-//! its components change that, then transforms it, and hands it to whoever named it as a base. What
-//! has to know everything (hashes, names of each other, variables, order) is done once, at the end.
+//! A kustomization reads its resources and bases, runs its generators, applies its components, then
+//! its transformers, and passes the result to the kustomization that names it as a base. Steps that
+//! need all resources (hashes, references by name, variables, order) run once, at the end.
 
 mod arguments;
 mod bad;
@@ -53,27 +53,27 @@ use configuration::KnownFields;
 use names::Registered;
 use trail::{Asked, Written};
 
-/// What it costs to know what a resource is called, and to compare it with others.
+/// The steps to read the identity of a resource and compare it with others.
 const NAMED: usize = 150;
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// What kustomize 5.8.1 calls itself in the label `app.kubernetes.io/managed-by`.
+/// The value of the label `app.kubernetes.io/managed-by` that kustomize 5.8.1 sets.
 pub const MANAGER: &str = "kustomize-v5.8.1";
-/// What is told of whatever would start a program.
+/// The hint for everything that would start a program.
 const ELSEWHERE: &str = "is not run while rendering: commit what it makes, for example from a CI job";
 
-/// What can be said of a build as a whole.
+/// The options of a build.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Files have to be in the folder of the kustomization that names them, or below it.
+    /// Files must be in the directory of the kustomization that names them, or below it.
     pub is_restricted: bool,
-    /// In which order resources are, unless the kustomization says.
+    /// The order of resources, unless the kustomization sets one.
     pub order: Order,
-    /// Who all resources are labelled to be managed by, also where a kustomization asks for that
-    /// label.
+    /// The value of the label `app.kubernetes.io/managed-by` on all resources, also if a
+    /// kustomization sets that label.
     pub managed_by: Option<Arc<str>>,
     pub limits: Limits,
-    /// Once it is set, the build ends with an error of which [`BadBuild::is_stopped`] is true, and
-    /// which is no verdict on the files.
+    /// Once it is set, the build ends with an error for which [`BadBuild::is_stopped`] is true. It
+    /// is no verdict on the files.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
@@ -84,25 +84,25 @@ impl Default for Options {
     }
 }
 
-/// What was built.
+/// The result of a build.
 #[derive(Clone, Debug)]
 pub struct Built {
     pub resources: Vec<Resource>,
-    /// The files that their nodes came from.
+    /// The sources of their nodes.
     pub sources: Sources,
-    /// What should be written otherwise.
+    /// Deprecated fields, unused variables, and schemas in comments, which are ignored.
     pub warnings: Vec<String>,
-    /// What it took.
+    /// The cost of the build.
     pub spent: Spent,
     schema: Schema,
     limits: Limits,
 }
 
-/// Builds the kustomization of a folder; its path is from the root of the tree.
+/// Builds the kustomization of a directory. The path is relative to the root of the tree.
 pub fn build(files: &dyn Files, folder: &str, options: &Options) -> Result<Built, BadBuild> {
     let budget = Budget::new(options.limits).stopped_by(options.stop.clone());
     let built = build_within(files, folder, options, &budget);
-    // Whoever could not go on may have told it as something else, or gone another way.
+    // Code that was stopped may have reported this as another error, or taken another branch.
     if budget.is_stopped() { Err(BadBuild::stopped()) } else { built }
 }
 
@@ -145,7 +145,7 @@ fn build_within(files: &dyn Files, folder: &str, options: &Options, budget: &Bud
     let Asked { origins, transformations, .. } = builder.asked;
     for resource in &mut all.resources {
         let origin = resource.node.origin;
-        // Only a list can be without it.
+        // Only a list can lack it.
         if let Some(fields) = resource.node.as_map_mut().filter(|fields| fields.get("metadata").is_none()) {
             fields.set("metadata", Node::new(Content::Map(Map::default()), origin));
         }
@@ -158,7 +158,7 @@ fn build_within(files: &dyn Files, folder: &str, options: &Options, budget: &Bud
     Ok(Built { resources: all.resources, sources, warnings, spent, schema, limits })
 }
 
-/// What was taken in so far.
+/// The resources and settings accumulated so far.
 #[derive(Debug, Default)]
 struct Accumulated {
     resources: Vec<Resource>,
@@ -171,10 +171,11 @@ struct Builder<'b> {
     budget: &'b Budget,
     sources: Sources,
     schema: Schema,
-    /// The schema is one that a kustomization named.
+    /// A kustomization set the schema.
     has_own_schema: bool,
     built_in: BuiltIn,
-    /// What the `buildMetadata` of the first kustomization asks for. That of others is not read.
+    /// The `buildMetadata` of the first kustomization. The setting of other kustomizations is
+    /// ignored.
     asked: Asked,
     written: Written,
     warnings: Vec<String>,
@@ -186,7 +187,7 @@ impl Builder<'_> {
         utf8(path, &bytes).map(ToOwned::to_owned)
     }
 
-    /// The first document of a file of kustomize's own.
+    /// Reads the first document of a file that kustomize itself defines.
     fn document(&mut self, path: &str, text: &str) -> Result<Option<Node>, BadBuild> {
         let origin = self.sources.add(path.into(), None);
         let document = read_document(path, text, origin).map_err(|error| BadBuild::new(&error))?;
@@ -197,12 +198,12 @@ impl Builder<'_> {
         Ok(document)
     }
 
-    /// What exceeds a limit at a resource.
+    /// Reports an exceeded limit at a resource.
     fn at_resource(&self, error: Exceeded, resource: &Resource) -> BadBuild {
         BadBuild::from(error).or_at(&self.sources, resource.node.origin)
     }
 
-    /// The kustomization of a folder.
+    /// Reads the kustomization of a directory.
     fn kustomization(&mut self, folder: &Folder<'_>) -> Result<Kustomization, BadBuild> {
         let mut found = None;
         for name in FILE_NAMES {
@@ -248,7 +249,7 @@ impl Builder<'_> {
         let (path, version) = (kustomization.openapi.get("path"), kustomization.openapi.get("version"));
         let path = path.map(|path| folder.file(path).map_err(|error| BadBuild::new(&error))).transpose()?;
         let text = path.as_ref().map(|path| self.text(path)).transpose()?;
-        // What names a base has its say before the base.
+        // A kustomization takes precedence over its bases.
         if self.has_own_schema {
             return Ok(());
         }
@@ -262,11 +263,12 @@ impl Builder<'_> {
             return Err(BadBuild::of(problem.to_owned()));
         }
         self.has_own_schema = true;
-        // Kustomize does not look at it before it asks; where it never does, a mistake in it is
-        // refused here and not there.
+        // Kustomize reads the schema only when it needs it. If it never does, a mistake in the
+        // schema is an error here but not there.
         let wrong = |error: BadBuild| error.within("reading the schema of `openapi`");
         let document = self.document(&path, &text).map_err(wrong)?;
-        // Nothing is known then. Of a file without a byte kustomize panics once it asks.
+        // An empty document is an empty schema. Given an empty file, kustomize panics when it needs
+        // the schema.
         let document = document.unwrap_or_else(|| Node::new(Content::Map(Map::default()), Origin::default()));
         let schema = Schema::from_openapi(&document, self.built_in);
         self.schema = schema.map_err(|error| wrong(BadBuild::new(&error)).or_at(&self.sources, document.origin))?;
@@ -282,7 +284,7 @@ impl Builder<'_> {
     ) -> Result<Accumulated, BadBuild> {
         let accumulated = self.budget.kustomization(depth).map_err(BadBuild::from);
         let accumulated = accumulated.and_then(|()| self.accumulate_all(folder, kustomization, all, depth));
-        // What says no better where it is, is somewhere in here.
+        // An error without a place of its own is placed at the kustomization.
         accumulated.map_err(|error| error.or_at(&self.sources, kustomization.origin))
     }
 
@@ -316,7 +318,7 @@ impl Builder<'_> {
         Ok(all)
     }
 
-    /// Where something that a field of a kustomization does comes from.
+    /// Returns the origin of changes that a field of a kustomization makes.
     fn by(&mut self, folder: &Folder<'_>, field: &str, at: Origin) -> Origin {
         let file = match self.sources.get(at).file.is_empty() {
             true => folder.path().into(),
@@ -325,7 +327,7 @@ impl Builder<'_> {
         self.sources.add(file, Some(field.into())).on(at.line())
     }
 
-    /// Puts hashes behind the names of what wants them.
+    /// Appends hashes to the names of the resources that need them.
     fn add_hashes(&mut self, all: &mut [Resource]) -> Result<(), BadBuild> {
         let origin = self.sources.add("".into(), Some("nameSuffixHash".into()));
         let wants = |resource: &&mut Resource| resource.needs_hash || resource.is_enabled(NEEDS_HASH);
@@ -339,7 +341,7 @@ impl Builder<'_> {
                 load::check(&resource.node).map_err(|error| BadBuild::new(&error).or_at(&self.sources, place))?;
             }
             let weight = Weight::of(&resource.node);
-            // All of it goes through the hash.
+            // The hash covers the whole resource.
             self.budget.steps(4 * weight.nodes + weight.texts() / BYTES)?;
             let suffix = hash(&resource.node);
             let suffix = suffix.map_err(|error| BadBuild::new(&error).or_at(&self.sources, place))?;
@@ -352,7 +354,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What is done once, when everything is there.
+    /// Runs the final steps, which need all resources.
     fn finish(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
         self.add_hashes(&mut all.resources)?;
         let ids: Vec<Id> =
@@ -367,12 +369,13 @@ impl Builder<'_> {
             .try_for_each(|resource| load::check(&resource.node))
             .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
         let local: Vec<Resource> = all.resources.extract_if(.., |resource| is_local(resource)).collect();
-        // What was renamed since it was taken in may have the name of another: kustomize panics
-        // here.
+        // Resources that were renamed after they were added may now have equal names: kustomize
+        // panics here.
         self.count(all.resources.len(), &all.resources)?;
         self.register(&[], all.resources.iter(), &mut Registered::default())?;
         self.ask_for_schema_of(&all.resources);
-        // What is local goes by its name as it is written, so that none may have the same.
+        // Local resources are compared by the names they are written with, and these must be
+        // unique.
         let id = |resource: &Resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
         let mut ids: BTreeSet<Id> = match local.is_empty() {
             true => BTreeSet::new(),
@@ -396,8 +399,7 @@ fn utf8<'b>(path: &'b str, bytes: &'b [u8]) -> Result<&'b str, BadBuild> {
     })
 }
 
-/// Whether what is wrong with a text stands behind its first document, where kustomize does not
-/// look.
+/// Reports whether an error is after the first document of a text, which kustomize does not read.
 fn is_behind_first(text: &str, error: &BadBuild) -> bool {
     let Some((_, wrong)) = &error.place else { return false };
     let (mut end, mut has_content) = (0, false);
@@ -422,7 +424,7 @@ fn check_version(version: Option<&Arc<str>>) -> Result<(), BadBuild> {
     }
 }
 
-/// What is only there for others to be made from.
+/// Reports whether a resource is only input for others and not part of the output.
 fn is_local(resource: &Resource) -> bool {
     let local = resource.node.at(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
     local.is_some_and(|value| value.as_text() != Some("false"))

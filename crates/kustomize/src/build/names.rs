@@ -1,5 +1,5 @@
-//! What resources are called, kept beside the list of them: whoever adds a resource or looks for
-//! one by its name does not go through the list each time.
+//! An index of the names of resources, so that adding a resource or finding one by name does not
+//! search the whole list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use crate::identity::{Gvk, Id};
 use crate::resource::Resource;
 use crate::selector::Scope;
 
-/// Two ids that are the same have the same. The name comes first, for it tells most of them apart;
-/// a namespace that is the default one is empty.
+/// Equal for equal ids. The name comes first, because it distinguishes most of them; the default
+/// namespace is empty.
 type Name = (Arc<str>, Gvk, bool, Arc<str>);
 
 fn name(id: &Id) -> Name {
@@ -19,7 +19,7 @@ fn name(id: &Id) -> Name {
     (Arc::clone(&id.name), id.gvk.clone(), is_nowhere, namespace)
 }
 
-/// What the resources of a list are called now.
+/// The current names of the resources in a list.
 #[derive(Debug, Default)]
 pub(super) struct Registered(BTreeSet<Name>);
 
@@ -28,31 +28,31 @@ impl Registered {
         Self(all.iter().map(|resource| name(&resource.id(scope))).collect())
     }
 
-    /// Whether nothing was called so.
+    /// Adds a name and reports whether it is new.
     pub(super) fn add(&mut self, id: &Id) -> bool {
         self.0.insert(name(id))
     }
 }
 
-/// What the resources of a list are and were called, and where they stand.
+/// The current and former names of the resources in a list, and their positions.
 ///
-/// What was learnt of former names stays, however often a resource is changed: there may be as many
-/// of them as there are patches.
+/// Recorded former names remain, however often a resource is changed: there may be as many of them
+/// as there are patches.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Where those are that are called so now.
+    /// The positions of the resources that have a name now.
     current: BTreeMap<Name, BTreeSet<usize>>,
-    /// Where those are that were called so, whatever their group and version are: those of now are
-    /// those of then.
+    /// The positions of the resources that had a name, regardless of group and version: a former id
+    /// has the resource's current ones.
     former: BTreeMap<FormerName, BTreeSet<usize>>,
     learnt: BTreeMap<usize, Learnt>,
-    /// How many names are those of several.
+    /// The number of names that several resources have.
     shared: usize,
 }
 
 type FormerName = (Arc<str>, Arc<str>, bool, Arc<str>);
 
-/// What is known of a resource.
+/// The recorded names of a resource.
 #[derive(Debug, Default)]
 struct Learnt {
     group: Arc<str>,
@@ -73,7 +73,7 @@ impl Names {
         let current = name(&resource.id(scope));
         let learnt = self.learnt.entry(at).or_default();
         (learnt.group, learnt.version) = (Arc::clone(&current.1.group), Arc::clone(&current.1.version));
-        // They become more, unless something made the resource forget all of them.
+        // Former names only grow, unless a step cleared all of them.
         if resource.former.len() < learnt.former.len() {
             forget_former(&mut self.former, learnt, at);
         }
@@ -87,21 +87,22 @@ impl Names {
         self.shared += usize::from(places.insert(at) && places.len() == 2);
     }
 
-    /// Before a resource is changed. It has to be as it was when it was learnt.
+    /// Removes the current name of a resource before it is changed. The resource must be the same
+    /// as when it was recorded.
     pub(super) fn forget(&mut self, at: usize, resource: &Resource, scope: Scope<'_>) {
         if let Some(places) = self.current.get_mut(&name(&resource.id(scope))) {
             self.shared -= usize::from(places.remove(&at) && places.len() == 1);
         }
     }
 
-    /// Once a resource that was forgotten is gone.
+    /// Removes the other names of a resource, after [`Self::forget`].
     pub(super) fn remove(&mut self, at: usize) {
         if let Some(mut learnt) = self.learnt.remove(&at) {
             forget_former(&mut self.former, &mut learnt, at);
         }
     }
 
-    /// Where those are that are or were called so, in their order.
+    /// Returns the positions of the resources that have or had an id, in their order.
     pub(super) fn places(&self, id: &Id) -> BTreeSet<usize> {
         let name = name(id);
         let mut places = self.current.get(&name).cloned().unwrap_or_default();
@@ -113,7 +114,7 @@ impl Names {
         places
     }
 
-    /// Where those are that have or had a name, of whatever kind they are.
+    /// Returns the positions of the resources that have or had a name, of any kind.
     pub(super) fn called(&self, wanted: &str) -> BTreeSet<usize> {
         let first = (wanted.into(), Gvk::default(), false, Arc::default());
         let current = self.current.range(first..).take_while(|((name, ..), _)| **name == *wanted);
@@ -122,7 +123,7 @@ impl Names {
         current.flat_map(|(_, places)| places).chain(former.flat_map(|(_, places)| places)).copied().collect()
     }
 
-    /// Whether no two are called the same now.
+    /// Reports whether all current names are distinct.
     pub(super) fn are_distinct(&self) -> bool {
         self.shared == 0
     }

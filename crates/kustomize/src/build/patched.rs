@@ -1,5 +1,5 @@
-//! Resources that are being patched, and what they are called: a patch that names one finds it
-//! without going through all of them.
+//! Resources while they are patched, with their names: a patch that names a resource finds it
+//! without a search through all of them.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use super::names::Names;
 use crate::resource::Resource;
 use crate::selector::Scope;
 
-/// So many selectors go through all resources before it is worth to know what they are called.
+/// The number of selectors that search all resources before building the index of names pays off.
 pub(super) const FEW: usize = 8;
 
-/// Resources that are being patched. One that a patch takes away stays until the last patch is
-/// done, so that the places of others hold.
+/// Resources while they are patched. A resource deleted by a patch remains until the last patch is
+/// done, so that the positions of the others stay valid.
 pub(super) struct Patched<'r> {
     all: &'r mut Vec<Resource>,
-    /// None until somebody asks.
+    /// Built on first use.
     names: Option<Names>,
     gone: BTreeSet<usize>,
-    /// How often a selector was asked.
+    /// The number of times that a selector was applied.
     pub(super) asked: usize,
 }
 
@@ -26,7 +26,7 @@ impl<'r> Patched<'r> {
         Self { all, names: None, gone: BTreeSet::new(), asked: 0 }
     }
 
-    /// Those that are not gone, and where they stand.
+    /// Returns the resources that are not deleted, with their positions.
     pub(super) fn there(&self) -> impl Iterator<Item = (usize, &Resource)> {
         self.all.iter().enumerate().filter(|(at, _)| !self.gone.contains(at))
     }
@@ -39,7 +39,7 @@ impl<'r> Patched<'r> {
         &mut self.all[at]
     }
 
-    /// What those that are not gone are and were called.
+    /// Returns the current and former names of the resources that are not deleted.
     pub(super) fn names(&mut self, scope: Scope<'_>) -> &mut Names {
         let names = match self.names.take() {
             Some(names) => names,
@@ -48,21 +48,21 @@ impl<'r> Patched<'r> {
         self.names.insert(names)
     }
 
-    /// Before one is changed.
+    /// Call before a resource is changed.
     pub(super) fn forget(&mut self, at: usize, scope: Scope<'_>) {
         if let Some(names) = &mut self.names {
             names.forget(at, &self.all[at], scope);
         }
     }
 
-    /// After one was changed.
+    /// Call after a resource was changed.
     pub(super) fn learn(&mut self, at: usize, scope: Scope<'_>) {
         if let Some(names) = &mut self.names {
             names.learn(at, &self.all[at], scope);
         }
     }
 
-    /// Takes one away that was forgotten.
+    /// Deletes a resource, after [`Self::forget`].
     pub(super) fn remove(&mut self, at: usize) {
         if let Some(names) = &mut self.names {
             names.remove(at);
@@ -70,7 +70,7 @@ impl<'r> Patched<'r> {
         self.gone.insert(at);
     }
 
-    /// Those that are left, for whoever goes through all of them.
+    /// Drops deleted resources and returns the rest.
     pub(super) fn rest(&mut self) -> &mut [Resource] {
         if !self.gone.is_empty() {
             self.names = None;
@@ -81,7 +81,7 @@ impl<'r> Patched<'r> {
         self.all
     }
 
-    /// Takes away what is gone.
+    /// Drops deleted resources.
     pub(super) fn end(mut self) {
         self.rest();
     }

@@ -1,4 +1,4 @@
-//! Builtin plugins as documents of their own: what is named under `generators` and `transformers`.
+//! Builtin plugins as documents of their own, listed in `generators` and `transformers`.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Builder<'_> {
         let mut written = arguments(plugin)?;
         let fields = Fields::of(&written, "").map_err(bad)?;
         let (name, namespace) = metadata(&fields).map_err(bad)?;
-        // Old ways of writing are only known in a kustomization.
+        // Deprecated fields are only allowed in a kustomization.
         fields.text("env").map_err(bad)?;
         let is_argument = |name: &str| !["env", "metadata"].iter().any(|other| other.eq_ignore_ascii_case(name));
         written.as_map_mut().into_iter().for_each(|fields| fields.retain(is_argument));
@@ -98,7 +98,7 @@ impl Builder<'_> {
         self.run(folder, plugin, &arguments(plugin)?, all)
     }
 
-    /// The documents that are named, or written there.
+    /// Reads the plugin documents that are listed as files or written inline.
     pub(super) fn plugins(
         &mut self,
         folder: &Folder<'_>,
@@ -227,7 +227,7 @@ impl Builder<'_> {
         }
         let specs = fields.list("fieldSpecs", FieldSpec::read).map_err(bad)?;
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
-        // One that is empty still makes the fields that are missing.
+        // An empty prefix or suffix still creates missing fields.
         if plugin.kind() != "SuffixTransformer" {
             let done = transform::prefix(all, &prefix, &specs, &scope, origin, self.budget);
             done.map_err(|error| BadBuild::new(&error))?;
@@ -301,7 +301,7 @@ impl Builder<'_> {
     }
 }
 
-/// The name and the namespace of a plugin that takes them for what it makes.
+/// Reads the name and namespace of a plugin that uses them for its resources.
 fn metadata(fields: &Fields<'_>) -> Result<(Arc<str>, Arc<str>), BadField> {
     let metadata = fields.inner("metadata", |node: &Node, path: &str| {
         let fields = Fields::of(node, path)?;
@@ -312,7 +312,8 @@ fn metadata(fields: &Fields<'_>) -> Result<(Arc<str>, Arc<str>), BadField> {
     Ok(metadata.unwrap_or_default())
 }
 
-/// The kind of a builtin plugin. Others are programs, and none is started while rendering.
+/// Returns the kind of a builtin plugin. All others are programs, and none is started while
+/// rendering.
 fn kind_of(plugin: &Resource) -> Result<&str, BadBuild> {
     let api_version = plugin.node.at(&["apiVersion"]).and_then(Node::as_text).unwrap_or_default();
     match (api_version, plugin.kind()) {
@@ -334,7 +335,7 @@ fn unknown(plugin: &Resource, kind: &str, wanted: &str) -> BadBuild {
     }
 }
 
-/// The plugins that kustomize has built in.
+/// The builtin plugins of kustomize.
 const BUILTIN: [&str; 17] = [
     "AnnotationsTransformer",
     "ConfigMapGenerator",

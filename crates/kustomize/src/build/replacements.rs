@@ -1,5 +1,4 @@
-//! Replacements: those of a kustomization, or of a plugin, with those of the files that are named
-//! there.
+//! Replacements of a kustomization or a plugin, including those in the files that they name.
 
 use super::arguments::prepare_replacements;
 use super::{BadBuild, Builder};
@@ -12,7 +11,8 @@ use crate::replacement::{self, Replacement};
 use crate::resource::Resource;
 
 impl Builder<'_> {
-    /// Carries them out. What they set comes from where each is written, by a field.
+    /// Applies replacements. The origin of each value set is the place and field where the
+    /// replacement is written.
     pub(super) fn replace_all(
         &mut self,
         folder: &Folder<'_>,
@@ -37,7 +37,7 @@ impl Builder<'_> {
             .map_err(|(at, error)| BadBuild::new(&error).or_at(&self.sources, at))
     }
 
-    /// A file holds one replacement or a list of them.
+    /// Reads a file, which holds one replacement or a list of them.
     fn replacements_in(&mut self, folder: &Folder<'_>, path: &str) -> Result<Vec<Replacement>, BadBuild> {
         let path = folder.file(path).map_err(|error| BadBuild::new(&error))?;
         let text = self.text(&path)?;

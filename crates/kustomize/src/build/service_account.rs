@@ -1,4 +1,4 @@
-//! `IAMPolicyGenerator`: the account of a service that acts as one of Google's cloud.
+//! `IAMPolicyGenerator`: a service account bound to one of Google Cloud.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::load::inline_resources;
 use crate::node::Node;
 use crate::resource::Resource;
 
-/// Kustomize writes it as a text and reads that, so that names are what they look like: a number,
-/// or no YAML at all.
+/// Generates the service account. Kustomize writes it as text and parses that, so an unquoted name
+/// may become a number, or be invalid YAML.
 pub(super) fn service_account(plugin: &Resource) -> Result<Resource, BadBuild> {
     let bad = |error: BadField| BadBuild::new(&error);
     let arguments = arguments(plugin)?;

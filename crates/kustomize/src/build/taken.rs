@@ -1,4 +1,4 @@
-//! Taking in: files of resources, bases and components.
+//! Accumulates resources from files, bases and components.
 
 use super::names::Registered;
 use super::{Accumulated, BadBuild, Builder, NAMED, utf8, vars};
@@ -13,7 +13,7 @@ use crate::resource::Resource;
 use crate::schema::{BuiltIn, Schema};
 
 impl Builder<'_> {
-    /// Takes in the files of resources and the bases that a kustomization names.
+    /// Adds the resource files and bases that a kustomization names.
     pub(super) fn take_in_all(
         &mut self,
         folder: &Folder<'_>,
@@ -32,7 +32,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Takes in a file of resources, or a base.
+    /// Adds a resource file or a base.
     pub(super) fn take_in(
         &mut self,
         folder: &Folder<'_>,
@@ -41,19 +41,20 @@ impl Builder<'_> {
         known: &mut Registered,
         depth: usize,
     ) -> Result<(), BadBuild> {
-        // Also what looks like a repository may be a file: some keep copies under the name of where
-        // they come from.
+        // A path that looks like a repository may also be a file: some projects store copies under
+        // the name of their origin.
         let as_file = folder.file(path).and_then(|file| self.files.read(&file).map(|bytes| (file, bytes)));
         let (file, bytes) = match as_file {
             Ok(found) => found,
             Err(limit @ FileError::Limit { .. }) => return Err(BadBuild::new(&limit)),
-            // Where the file is looked for says nothing of a repository, and repeats the password.
+            // An error about a local file is irrelevant for a repository, and it would repeat the
+            // password.
             Err(_) if is_remote(path) => return self.base(folder, path, all, known, depth),
             Err(no_file) => {
                 let taken = self.base(folder, path, all, known, depth);
                 return taken.map_err(|no_base| match &no_file {
-                    // A base that was mistyped is above the folder, too: that says nothing unless a
-                    // file is there.
+                    // A mistyped base is also above the directory, so this error is only meaningful
+                    // if a file exists there.
                     FileError::Path(BadPath::Above { .. }) if !folder.has_file(path) => no_base,
                     FileError::Path(BadPath::Above { .. }) => no_base.instead(&no_file),
                     _ => no_base.behind(&no_file),
@@ -66,13 +67,13 @@ impl Builder<'_> {
             .map_err(|error| error.within(&format!("merging resources from '{path}'")))
     }
 
-    /// The patches of a file that a field names.
+    /// Loads the patches of a file that a field names.
     pub(super) fn load(&mut self, file: &str, by: &str) -> Result<Vec<Resource>, BadBuild> {
         let bytes = self.files.read(file).map_err(|error| BadBuild::new(&error))?;
         self.loaded(file, &bytes, Some(by))
     }
 
-    /// The resources of a file that was read.
+    /// Loads resources from the content of a file.
     fn loaded(&mut self, file: &str, bytes: &[u8], by: Option<&str>) -> Result<Vec<Resource>, BadBuild> {
         let text = utf8(file, bytes)?;
         self.warn_of_schemas(file, text);
@@ -84,7 +85,7 @@ impl Builder<'_> {
         Ok(loaded)
     }
 
-    /// Counts resources that were read or made.
+    /// Counts resources that were read or generated.
     pub(super) fn hold(&self, resources: &[Resource]) -> Result<(), BadBuild> {
         for resource in resources {
             let counted = self.budget.fields(&resource.node);
@@ -94,8 +95,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Kustomize reads schemas from comments behind fields, and merges lists by them. We do not
-    /// read comments.
+    /// Warns of schemas in comments after fields: kustomize reads them and merges lists by them. We
+    /// do not read comments.
     pub(super) fn warn_of_schemas(&mut self, file: &str, text: &str) {
         if !text.contains("# {") {
             return;
@@ -161,7 +162,7 @@ impl Builder<'_> {
         }
         self.use_schema(&inner, &kustomization)?;
         let taken = self.accumulate(&inner, &kustomization, all, depth + 1)?;
-        // All that there is comes back, and is taken in anew.
+        // The component returns all resources, which are added again.
         let mut all = Accumulated { vars: taken.vars, ..Accumulated::default() };
         self.append(&mut all.resources, taken.resources, &mut Registered::default())
             .map_err(|error| error.within(&format!("recursed merging from path '/{}'", base.path)))?;
@@ -169,7 +170,7 @@ impl Builder<'_> {
         Ok(all)
     }
 
-    /// Adds resources, none of which may be there already. `known` are those that are.
+    /// Adds resources, none of which may exist already. `known` has the ids of the existing ones.
     pub(super) fn append(
         &mut self,
         all: &mut Vec<Resource>,
@@ -189,7 +190,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether there may be so many, the last of which are these.
+    /// Checks the number of resources, the last of which are new.
     pub(super) fn count(&self, count: usize, last: &[Resource]) -> Result<(), BadBuild> {
         let counted = self.budget.resources(count).and_then(|()| self.budget.steps(NAMED * last.len()));
         counted.map_err(|error| match last.last() {
@@ -198,7 +199,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Knows what more resources are called. No two may be called the same.
+    /// Records the ids of more resources. All must be distinct.
     pub(super) fn register<'r>(
         &self,
         all: &'r [Resource],
@@ -216,7 +217,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Two resources that are called the same, and where both are.
+    /// Reports two resources with the same id, and the places of both.
     pub(super) fn registered<'r>(
         &self,
         id: &Id,
@@ -236,7 +237,7 @@ impl Builder<'_> {
         resource.id(&|gvk| self.schema.is_cluster_scoped(gvk))
     }
 
-    /// A place as it is told.
+    /// Formats a place for messages.
     fn shown(&self, origin: Origin) -> String {
         match &*self.sources.get(origin).file {
             "" => String::new(),

@@ -1,7 +1,7 @@
-//! `buildMetadata`: annotations that say which file a resource came from, and which transformers it
-//! went through.
+//! `buildMetadata`: annotations that record the file a resource came from, and the transformers
+//! that changed it.
 //!
-//! They are annotations from the start, as in kustomize: patches and replacements see them, and may
+//! As in kustomize, they are annotations from the start: patches and replacements can read and
 //! change them.
 
 use std::collections::BTreeMap;
@@ -18,17 +18,17 @@ use crate::origin::Origin;
 use crate::read::read_document;
 use crate::resource::Resource;
 
-/// Kubernetes takes no more than this in all annotations of a resource. Without it, the cost of
-/// noting transformers grows with their square.
+/// Kubernetes limits the annotations of a resource to this size. Without this limit, recording
+/// transformers has quadratic cost.
 const LARGEST: usize = 256 * 1024;
 
-/// What it costs to read the annotation of a resource.
+/// The steps to read the annotation of a resource.
 const READ: usize = 500;
 
-/// What of it a build was asked for.
+/// The requested build metadata.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked {
-    /// Anything at all, be it known or not: then both are noted on the way.
+    /// Set for any request, known or not: both annotations are then recorded during the build.
     pub(super) anything: bool,
     pub(super) origins: bool,
     pub(super) transformations: bool,
@@ -72,7 +72,7 @@ impl Step {
         Self { path: "".into(), configured_in: file.path, configured_by, ..file }
     }
 
-    /// What a plugin's document does; `None` if it does not say where it came from.
+    /// Returns the step of a plugin's document; `None` if the document does not record its origin.
     pub(super) fn plugin(plugin: &Resource) -> Result<Option<Self>, BadBuild> {
         let Some(origin) = plugin.annotation(ORIGIN) else { return Ok(None) };
         let origin = read_step(origin)?;
@@ -100,7 +100,7 @@ impl Step {
         })
     }
 
-    /// As YAML; all lines but the first begin with `indent`.
+    /// Formats the step as YAML; all lines but the first begin with `indent`.
     fn write(&self, indent: &str) -> String {
         let mut out = String::new();
         let mut line = |indent: &str, name: &str, value: &str| {
@@ -127,8 +127,8 @@ impl Step {
     }
 }
 
-/// A field that is a text, or becomes one: kustomize's reader makes texts of numbers, but not as
-/// deep down as in `configuredBy`.
+/// Reads a field as a string. Kustomize's reader converts numbers to strings, but not at the depth
+/// of `configuredBy`.
 fn text(fields: &Fields<'_>, name: &str) -> Result<Arc<str>, BadField> {
     match fields.node(name) {
         None => Ok("".into()),
@@ -137,7 +137,7 @@ fn text(fields: &Fields<'_>, name: &str) -> Result<Arc<str>, BadField> {
     }
 }
 
-/// A text in YAML, with the blank before it.
+/// Formats a YAML string, with the blank before it.
 fn scalar(text: &str, indent: &str) -> String {
     let mut written = String::from(" ");
     match setpoint_yaml::go::write(&Node::text(text, Origin::default()), &mut written) {
@@ -152,7 +152,7 @@ fn read_step(text: &str) -> Result<Step, BadBuild> {
     step.map(Option::unwrap_or_default).map_err(|error| bad(ORIGIN, &error))
 }
 
-/// The steps of an annotation, written as they are written here.
+/// Rewrites the steps of an annotation in our own format.
 fn rewritten(text: &str) -> Result<String, BadBuild> {
     let document =
         read_document(TRANSFORMATIONS, text, Origin::default()).map_err(|error| bad(TRANSFORMATIONS, &error))?;
@@ -162,7 +162,7 @@ fn rewritten(text: &str) -> Result<String, BadBuild> {
     };
     items
         .iter()
-        // What is null is no step, and is kept so.
+        // A null item is no step, and is preserved.
         .map(
             |item| {
                 if item.is_null() { Ok("- null\n".to_owned()) } else { Step::read(item, "").map(|step| item_of(&step)) }
@@ -180,12 +180,13 @@ fn bad(annotation: &str, error: &(dyn std::error::Error + 'static)) -> BadBuild 
     BadBuild::new(error).within(&format!("the annotation `{annotation}`, which `buildMetadata` is kept in"))
 }
 
-/// Texts that were written here last, by where they are in memory: they need not be read again.
+/// The last annotation texts written here, by their address in memory, so that they need not be
+/// parsed again.
 #[derive(Debug, Default)]
 pub(super) struct Written(BTreeMap<usize, Arc<str>>);
 
 impl Builder<'_> {
-    /// Notes the file that resources came from.
+    /// Records the file that resources came from.
     pub(super) fn note_file(
         &mut self,
         folder: &Folder<'_>,
@@ -203,14 +204,14 @@ impl Builder<'_> {
             .map_err(|error| BadBuild::new(&error))
     }
 
-    /// What a field of a kustomization does; `None` if nobody asked.
+    /// Returns the step of a kustomization's field; `None` if no build metadata is requested.
     pub(super) fn builtin_step(&self, folder: &Folder<'_>, kustomization: &Kustomization, kind: &str) -> Option<Step> {
         let file = &self.sources.get(kustomization.origin).file;
         let name = file.rsplit('/').next().unwrap_or_default();
         self.asked.anything.then(|| Step::builtin(folder.way_from_the_first(name), kind))
     }
 
-    /// Notes what generated resources came from, unless they say so themselves.
+    /// Records the origin of generated resources that have none yet.
     pub(super) fn note_generated(&mut self, step: Option<&Step>, resources: &mut [Resource]) -> Result<(), BadBuild> {
         let Some(step) = step else { return Ok(()) };
         let origin = self.sources.add("".into(), Some("buildMetadata".into()));
@@ -221,7 +222,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Notes what a resource came from. It may be one text for many, and is written for each.
+    /// Records the origin of a resource. One text may be shared by many resources, but is written
+    /// for each.
     fn note_origin(&self, resource: &mut Resource, text: &Arc<str>, origin: Origin) -> Result<(), BadBuild> {
         let counted = self.budget.steps(cost(resource)).and_then(|()| self.budget.hold_text(text));
         counted.map_err(|error| self.at_resource(error, resource))?;
@@ -229,7 +231,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Notes what resources went through: all of them, whether it changed them or not.
+    /// Records a transformer on all resources, whether it changed them or not.
     pub(super) fn note_transformed(&mut self, step: Option<&Step>, resources: &mut [Resource]) -> Result<(), BadBuild> {
         let Some(step) = step else { return Ok(()) };
         let origin = self.sources.add("".into(), Some("buildMetadata".into()));
@@ -269,7 +271,8 @@ impl Builder<'_> {
     }
 }
 
-/// How many steps it takes to set an annotation, for which all are set anew.
+/// Returns the number of steps to set an annotation, which sets all annotations of the resource
+/// again.
 fn cost(resource: &Resource) -> usize {
     resource.texts("annotations").map(|(_, text)| 1 + text.len() / BYTES).sum()
 }

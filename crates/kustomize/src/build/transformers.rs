@@ -1,4 +1,4 @@
-//! The transformers of a kustomization, in the order in which kustomize has them.
+//! Runs the transformers of a kustomization in kustomize's order.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Builder<'_> {
         self.replace(folder, kustomization, all)
     }
 
-    /// The same of those that are being patched.
+    /// Records a transformer on resources that are being patched.
     fn note_patched(
         &mut self,
         folder: &Folder<'_>,
@@ -63,7 +63,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Notes that resources went through a transformer.
+    /// Records that resources passed through a transformer.
     fn note(
         &mut self,
         folder: &Folder<'_>,
@@ -123,7 +123,8 @@ impl Builder<'_> {
                 .map_err(|error| BadBuild::new(&error).or_at(&self.sources, origin))?;
             self.note(folder, kustomization, "LabelTransformer", all)?;
         }
-        // Where there are others, kustomize has one for these even if there are none.
+        // If `labels` is set, kustomize also runs the transformer for `commonLabels`, even if that
+        // is empty.
         if !kustomization.common_labels.is_empty() || !kustomization.labels.is_empty() {
             let origin = self.by(folder, "commonLabels", kustomization.place("commonLabels"));
             transform::labels(all, &kustomization.common_labels, &specs.common_labels, origin, self.budget)
@@ -188,7 +189,7 @@ impl Builder<'_> {
     }
 }
 
-/// The fields that a label is set in.
+/// Returns the fields that a label is set in.
 fn label_fields(label: &Label, specs: &Defaults, budget: &Budget) -> Result<Vec<FieldSpec>, BadBuild> {
     let mut fields = label.fields.clone();
     let mut add = |more: &[FieldSpec]| {

@@ -1,4 +1,5 @@
-//! `validators`: plugins that may refuse resources, and change nothing but the label that says so.
+//! `validators`: plugins that may reject resources, but change only the label that marks them as
+//! validated.
 
 use super::{Accumulated, BadBuild, Builder};
 use crate::folder::Folder;
@@ -41,8 +42,8 @@ impl Builder<'_> {
     }
 }
 
-/// Whether nothing has changed but the label. With other labels beside it kustomize takes it for a
-/// change: it writes all of them anew without it.
+/// Reports whether only the label has changed. If there are other labels, kustomize counts it as a
+/// change, because it writes all of them again without the label.
 fn is_unchanged(before: &Resource, after: &Resource) -> bool {
     if after.node.at(&["metadata", "labels", VALIDATED_BY]).is_none() {
         return before == after;

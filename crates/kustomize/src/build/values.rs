@@ -1,4 +1,4 @@
-//! `ValueAddTransformer`: a value that is put into fields, or into the paths that they hold.
+//! `ValueAddTransformer`: adds a value to fields, or to the paths in them.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::transform::{self, Namespace, Subjects};
 
-/// Where a value is put.
+/// A place where the value is added.
 struct Place {
     target: Option<Target>,
     path: Arc<str>,
-    /// Which part of the path in the field it becomes, counted from 1; 0 if it takes the place of
-    /// all.
+    /// The position of the value among the parts of the path in the field, counted from 1; 0 if it
+    /// replaces the whole field.
     position: i64,
 }
 
@@ -92,7 +92,7 @@ impl Builder<'_> {
             0 => value.to_owned(),
             position => inserted(&old, position, value),
         };
-        // Without quotes it is what it looks like.
+        // Without quotes, the text is read as whatever type it looks like.
         let scalar = if node.style == Style::Plain { Scalar::plain(text) } else { Scalar::text(text) };
         *node = Node { style: node.style, ..Node::new(Content::Scalar(scalar), origin) };
         let new = node.clone();
@@ -102,7 +102,7 @@ impl Builder<'_> {
     }
 }
 
-/// The name may be long, and is only told where something is wrong.
+/// Describes a failed addition. Only the beginning of the path is printed, since it may be long.
 fn not_put(error: BadBuild, place: &Place, resource: &Resource) -> BadBuild {
     let (path, kind, name) = (beginning(&place.path), resource.kind(), resource.name());
     error.within(&format!("adding a value at `{path}` of {kind} `{name}`"))
@@ -124,11 +124,11 @@ fn place(node: &Node, path: &str) -> Result<Place, BadField> {
     Err(BadField { path: path.to_owned(), origin: node.origin, problem: problem.to_owned(), help })
 }
 
-/// A path with one more part in it, as Go's `filepath` joins them.
+/// Inserts a part into a path and joins them as Go's `filepath` does.
 fn inserted(path: &str, position: i64, part: &str) -> String {
     let mut parts: Vec<&str> = if path.is_empty() { Vec::new() } else { path.split('/').collect() };
     let is_absolute = path.starts_with('/');
-    // The slash at the start is one part, and so are two of them.
+    // A leading slash counts as one part, and so do two of them.
     if path == "/" || path.starts_with("//") {
         parts.remove(0);
     }
@@ -139,7 +139,7 @@ fn inserted(path: &str, position: i64, part: &str) -> String {
     format!("{}{}", if is_rooted { "/" } else { "" }, cleaned(&parts.join("/")))
 }
 
-/// A path without what leads nowhere.
+/// Cleans a path: drops empty parts, `.` and `..`.
 fn cleaned(path: &str) -> String {
     let is_absolute = path.starts_with('/');
     let mut clean: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Variables of a kustomization: which resource one is of, and its value in the end.
+//! Variables of a kustomization: finds the resource that each refers to, and its final value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::node::{Tag, Value};
 use crate::resource::Resource;
 use crate::variables;
 
-/// What it costs to look at what a resource is called.
+/// The steps to compare the id of a resource.
 const LOOK: usize = 25;
 
 impl Builder<'_> {
-    /// Adds variables, and notes the resources they are of.
+    /// Adds variables, and marks the resources they refer to.
     pub(super) fn merge_vars(&self, all: &mut Accumulated, kustomization: &Kustomization) -> Result<(), BadBuild> {
         let names: usize =
             all.resources.iter().map(|resource| LOOK * (1 + resource.former.len()) + named(&resource.node)).sum();
@@ -28,14 +28,14 @@ impl Builder<'_> {
             .map_err(|error| error.or_at(&self.sources, kustomization.place("vars")))
     }
 
-    /// Notes the resource that a variable is of.
+    /// Marks the resource that a variable refers to.
     fn note_var(&self, all: &mut Accumulated, var: &Var) -> Result<(), BadBuild> {
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
         let target = Id {
             gvk: var.gvk.clone(),
             name: Arc::clone(&var.of_name),
             namespace: Arc::clone(&var.of_namespace),
-            // Kustomize does not look this up where a variable is declared.
+            // Kustomize does not check this when a variable is declared.
             is_cluster_scoped: false,
         };
         let by_namespace = !target.namespace.is_empty();
@@ -61,7 +61,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Puts the values of variables in their place.
+    /// Replaces variables by their values.
     pub(super) fn put_variables(&mut self, all: &mut Accumulated) -> Result<(), BadBuild> {
         let mut values = variables::Values::new();
         let mut by_name: BTreeMap<&str, &Resource> = BTreeMap::new();
@@ -90,7 +90,7 @@ impl Builder<'_> {
     }
 }
 
-/// The value of a variable; none if it is none that stands in a text.
+/// Returns the value of a variable, or `None` if the value cannot be part of a text.
 fn value_of(var: &Var, of: Option<&Resource>, budget: &Budget) -> Result<Option<Value>, BadBuild> {
     let name = &var.name;
     let Some(of) = of else {
@@ -111,11 +111,11 @@ fn value_of(var: &Var, of: Option<&Resource>, budget: &Budget) -> Result<Option<
     let found = field_path::at(&of.node, &steps).ok_or_else(missing)?;
     let Some(scalar) = found.as_scalar() else { return Ok(None) };
     Ok(Some(match scalar.tag {
-        // Only numbers that are decimal; what looks like an octal one is read so, too.
+        // Only decimal numbers are allowed. A number that looks octal is read as decimal, too.
         Tag::Int => Value::Number(scalar.text.parse::<i64>().map_err(|_| missing())?.to_string()),
         Tag::Bool => scalar.value().map_err(|error| BadBuild::new(&error))?,
         Tag::Float => as_float(scalar.value().map_err(|error| BadBuild::new(&error))?),
-        // Everything else is the text that is written: a date, and null too.
+        // Every other scalar gives its text as written: a date, and null too.
         Tag::Null | Tag::Text | Tag::Time | Tag::Any => Value::Text(Arc::clone(&scalar.text)),
     }))
 }
@@ -129,7 +129,7 @@ fn as_float(value: Value) -> Value {
     }
 }
 
-/// A part of a path, and the place in a list that stands behind it: `ports[0]` is `ports` and `0`.
+/// Splits an index off a part of a path: `ports[0]` is `ports` and `0`.
 fn indexed(part: &str) -> Vec<String> {
     let index = part.strip_suffix(']').and_then(|part| part.rsplit_once('['));
     match index {
@@ -140,7 +140,7 @@ fn indexed(part: &str) -> Vec<String> {
     }
 }
 
-/// Adds variables, of which none may be there already.
+/// Adds variables, none of which may exist already.
 pub(super) fn merge_var_lists(all: &mut Vec<Var>, more: Vec<Var>, budget: &Budget) -> Result<(), BadBuild> {
     if more.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What was built as text: all of it, or a file for each resource.
+//! Writes a build as text: one text, or one file for each resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::provenance::check_values;
 use crate::resource::Resource;
 
 impl Built {
-    /// As `kustomize build` writes it.
+    /// Returns the output of `kustomize build`.
     pub fn to_yaml(&self) -> Result<String, BadBuild> {
-        // What is never written takes no memory. A text that grows takes that of its former selves,
-        // too.
+        // The capacity is limited, because output beyond the limit is never written. A string that
+        // grows by reallocation also needs memory for its former copies.
         let about = sum(self.resources.iter().map(|resource| size(&resource.node, 0)));
         let most = usize::try_from(self.limits.output_bytes).unwrap_or(usize::MAX);
         let mut out = String::with_capacity(about.saturating_add(about / 4).min(most));
@@ -26,7 +26,7 @@ impl Built {
         Ok(out)
     }
 
-    /// As `kustomize build -o FOLDER` writes it: the files by their names.
+    /// Returns the output of `kustomize build -o DIRECTORY`: the files by name.
     pub fn to_files(&self) -> Result<BTreeMap<String, String>, BadBuild> {
         let id = |resource: &Resource| resource.id(&|gvk| self.schema.is_cluster_scoped(gvk));
         let ids: Vec<_> = self.resources.iter().map(id).collect();
@@ -48,7 +48,7 @@ impl Built {
             self.write(resource, &mut text, written)?;
             written += text.len();
             if files.insert(file.clone(), text).is_some() {
-                // Kustomize would keep the last of them.
+                // Kustomize would write only the last of them.
                 return Err(BadBuild::of(format!(
                     "{id} and another resource would both be `{file}`: write all resources to one file"
                 ))
@@ -58,7 +58,7 @@ impl Built {
         Ok(files)
     }
 
-    /// Writes a resource, beside so many bytes that were written elsewhere.
+    /// Appends a resource. `elsewhere` is the number of bytes already written to other texts.
     fn write(&self, resource: &Resource, out: &mut String, elsewhere: usize) -> Result<(), BadBuild> {
         let budget = Budget::new(self.limits);
         let placed = |error: BadBuild| error.or_at(&self.sources, resource.node.origin);
@@ -72,8 +72,8 @@ impl Built {
     }
 }
 
-/// About how many bytes it takes to write a node: lines of a text begin with as many blanks as the
-/// node is deep.
+/// Estimates the bytes of a node in the output: lines of a multi-line text are indented by the
+/// depth of the node.
 fn size(node: &Node, depth: usize) -> usize {
     let blanks = 2 * depth;
     match &node.content {

@@ -1,5 +1,5 @@
-//! One strategic merge patch and one resource: what kustomize makes of the patch first, and what of
-//! the resource no patch changes.
+//! Merges one strategic merge patch into one resource: prepares the patch as kustomize does, and
+//! preserves the parts of the resource that no patch changes.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::schema::BuiltIn;
 
-/// What it costs to merge a node.
+/// The steps to merge a node.
 const MERGED: usize = 12;
 
-/// A patch repeats these to say what it patches, and sets them only where they change.
+/// The fields that identify the patched resource. A patch repeats them, and sets them only if it
+/// changes them.
 const IDENTITY: [&[&str]; 4] = [&["apiVersion"], &["kind"], &["metadata", "name"], &["metadata", "namespace"]];
 
 impl Builder<'_> {
-    /// Whether the resource is still there.
+    /// Merges the patch and reports whether the resource still exists.
     pub(super) fn merge_into(&mut self, patch: &Resource, resource: &mut Resource) -> Result<bool, BadBuild> {
         let (name, namespace, kind) =
             (resource.name().to_owned(), resource.namespace().to_owned(), resource.kind().to_owned());
@@ -32,7 +33,7 @@ impl Builder<'_> {
         let identity =
             IDENTITY.map(|path| resource.node.at(path).and_then(|node| Some((scalar_text(node)?, node.origin))));
         let before = Weight::of(&resource.node);
-        // Its name, namespace and kind are copied, however long they are.
+        // The name, namespace and kind are copied, whatever their length.
         let called = (name.len() + namespace.len() + kind.len()) / BYTES;
         self.budget.steps(MERGED * (before.nodes + Weight::of(&patch.node).nodes) + called)?;
         let mut node = patch.node.clone();
@@ -69,9 +70,9 @@ impl Builder<'_> {
     }
 }
 
-/// A patch as kustomize copies one: its labels and annotations are texts, so that a null there
-/// takes nothing away; and its `apiVersion` is that of what it patches, for which a place is made
-/// here.
+/// Copies a patch as kustomize does. Its labels and annotations become strings, so that a null
+/// there deletes nothing. Its `apiVersion` becomes that of the patched resource; this function adds
+/// the field for it.
 pub(super) fn copied(mut patch: Resource) -> Result<Resource, BadBuild> {
     let origin = patch.node.origin;
     let Some(fields) = patch.node.as_map_mut() else { return Ok(patch) };
@@ -81,7 +82,8 @@ pub(super) fn copied(mut patch: Resource) -> Result<Resource, BadBuild> {
     Ok(patch)
 }
 
-/// Makes texts of the labels or annotations of a patch, or takes them away if there are none.
+/// Converts the labels or annotations of a patch to strings, or removes the field if there are
+/// none.
 pub(super) fn as_texts(patch: &mut Resource, field: &str) -> Result<(), BadBuild> {
     let metadata = patch.node.as_map_mut().and_then(|fields| fields.get_mut("metadata")).and_then(Node::as_map_mut);
     let Some(metadata) = metadata else { return Ok(()) };
@@ -98,8 +100,8 @@ pub(super) fn as_texts(patch: &mut Resource, field: &str) -> Result<(), BadBuild
     Ok(())
 }
 
-/// Whether a patch puts other annotations in the place of all that there are, or none. Kustomize
-/// notes in them what a resource was called.
+/// Reports whether a patch replaces or deletes all annotations of a resource. Kustomize records
+/// former names in them.
 fn takes_annotations(patch: &Node) -> bool {
     let paths: [&[&str]; 2] = [&["metadata"], &["metadata", "annotations"]];
     paths.iter().filter_map(|path| patch.at(path)).any(is_total)
@@ -113,7 +115,7 @@ fn plain(text: &str, origin: Origin) -> Node {
     Node::new(Content::Scalar(Scalar::plain(text)), origin)
 }
 
-/// Sets a text of the metadata, or takes it away if it is empty.
+/// Sets a string of the metadata, or removes it if it is empty.
 pub(in crate::build) fn set_metadata(node: &mut Node, field: &str, text: &str, origin: Origin) {
     if text.is_empty() && node.at(&["metadata", field]).is_none() {
         return;
@@ -129,7 +131,7 @@ pub(in crate::build) fn set_metadata(node: &mut Node, field: &str, text: &str, o
     }
 }
 
-/// Sets a text. Kustomize forgets that it is one, unless it was in quotes.
+/// Sets a string. As in kustomize, it loses the string type unless the old value was quoted.
 fn put_back(fields: &mut Map, field: &str, text: &str, origin: Origin) {
     match fields.get_mut(field) {
         Some(node) if node.as_scalar().is_some() => {

@@ -1,4 +1,4 @@
-//! Patches: what they are about, and carrying them out.
+//! Applies patches to the resources that they select.
 
 mod merging;
 #[cfg(test)]
@@ -24,16 +24,16 @@ use merging::{as_texts, copied};
 
 /// Strategic merge patches without a target.
 pub(super) struct StrategicPatches<'w> {
-    /// The field that paths are in.
+    /// The field that holds the paths.
     pub(super) field: &'static str,
-    /// Files, or patches as they are written.
+    /// Files, or inline patches.
     pub(super) paths: &'w [Arc<str>],
-    /// Patches as they are written.
+    /// Inline patches.
     pub(super) inline: Option<&'w str>,
 }
 
 impl Builder<'_> {
-    /// Carries out those of `patchesStrategicMerge`, of which there are some.
+    /// Applies the patches of `patchesStrategicMerge`, of which there is at least one.
     pub(super) fn strategic_patches(
         &mut self,
         folder: &Folder<'_>,
@@ -52,7 +52,7 @@ impl Builder<'_> {
             patches.extend(loaded.map_err(|error| error.within("patches").or_at(&self.sources, places(0)))?);
         }
         if patches.is_empty() {
-            // What is a patch itself, of nothing but remarks, may hold a secret.
+            // Only files are named: an inline patch that has only comments may hold a secret.
             let is_file = |path: &&str| resources("", path, Origin::default()).is_err();
             let files: Vec<&str> = paths.iter().map(|path| &**path).filter(is_file).collect();
             let problem = format!("patch appears to be empty; files=[{}]: write a patch there", files.join(" "));
@@ -67,7 +67,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The patches of a file, or of a text, and where each of them is.
+    /// Reads the patches of a file or of an inline text, with their places.
     fn strategic_patch(
         &mut self,
         folder: &Folder<'_>,
@@ -90,7 +90,7 @@ impl Builder<'_> {
         Ok(loaded.into_iter().map(placed).collect())
     }
 
-    /// The patches of a text, and where each of them is.
+    /// Reads the patches of an inline text, with their places.
     fn inline_patches(
         &mut self,
         folder: &Folder<'_>,
@@ -105,7 +105,7 @@ impl Builder<'_> {
         Ok(patches.into_iter().map(|patch| (patch, at)).collect())
     }
 
-    /// One of `patches`, or of `patchesJson6902`.
+    /// Applies one of `patches`, or of `patchesJson6902`.
     pub(super) fn patch(&mut self, folder: &Folder<'_>, patch: &Patch, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         self.patch_with(folder, patch, all).map_err(|error| error.or_at(&self.sources, patch.origin))
     }
@@ -139,7 +139,7 @@ impl Builder<'_> {
                 (origin, resources(&name, &text, origin))
             }
         };
-        // What aliases stand for is there once for each, for as long as the patch is carried out.
+        // While the patch is applied, aliases are expanded: each has a copy of the anchored node.
         let strategic_bytes: usize = strategic.iter().flatten().map(|patch| Weight::of(&patch.node).bytes).sum();
         self.budget.hold(strategic_bytes)?;
         strategic.iter().flatten().try_for_each(|patch| self.budget.fields(&patch.node))?;
@@ -150,7 +150,7 @@ impl Builder<'_> {
             (Ok(strategic), Ok(json)) if !strategic.is_empty() && !json.is_empty() => Err(BadBuild::of(format!(
                 "illegally qualifies as both an SM and JSON patch: {name}: write one of them"
             ))),
-            // Nothing in it is no patch.
+            // An empty document is no patch.
             (Ok(strategic), _) if strategic.is_empty() => Ok(()),
             (Ok(strategic), _) => self.strategic(patch, strategic, all),
             (_, Ok(json)) => {
@@ -159,7 +159,7 @@ impl Builder<'_> {
                 done.map_err(|error| if is_file { error.or_at(&self.sources, origin) } else { error })
             }
             (Err(no_resource), Err(no_json)) => {
-                // The error of the form that is not meant would mislead.
+                // The error of the other patch format would mislead.
                 let bad = match no_json {
                     NoPatch::NoList | NoPatch::Yaml(_) => BadBuild::new(&no_resource).of_strategic_patch(),
                     NoPatch::Json(_) | NoPatch::NotOperations | NoPatch::NonFinite(_) => BadBuild::new(&no_json),
@@ -180,7 +180,8 @@ impl Builder<'_> {
         for loaded in &mut loaded {
             loaded.may_change_name = patch.may_change_name;
             loaded.may_change_kind = patch.may_change_kind;
-            // Kustomize notes it in the annotations of the patch, which are texts then.
+            // Kustomize records this in the annotations of the patch, which converts them to
+            // strings.
             if patch.may_change_name || patch.may_change_kind {
                 as_texts(loaded, "annotations").map_err(|error| error.or_at(&self.sources, place_of(patch, loaded)))?;
             }
@@ -219,7 +220,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// One of `patchesJson6902`, which notes nothing of what it changes.
+    /// Applies one of `patchesJson6902`, which records no change of names.
     pub(super) fn json_patch(
         &mut self,
         folder: &Folder<'_>,
@@ -287,7 +288,7 @@ impl Builder<'_> {
         selected.map_err(|error| BadBuild::new(&error))
     }
 
-    /// What has, or once had, the patch's own name.
+    /// Returns the position of the resource that has or had the patch's name.
     fn namesake(&self, patch: &Resource, all: &mut Patched<'_>) -> Result<usize, BadBuild> {
         let scope = |gvk: &Gvk| self.schema.is_cluster_scoped(gvk);
         let id = patch.first_id(&scope);
@@ -314,7 +315,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// No two may be called the same, whether they were patched or not.
+    /// Rejects resources with equal ids, whether they were patched or not.
     fn check_names(&self, all: &mut Patched<'_>) -> Result<(), BadBuild> {
         match all.names(&|gvk| self.schema.is_cluster_scoped(gvk)).are_distinct() {
             true => Ok(()),
@@ -332,7 +333,7 @@ impl Builder<'_> {
     }
 }
 
-/// Where a patch is: in a file, or where it is written.
+/// Returns the place of a patch: its file, or its place in the kustomization.
 fn place_of(patch: &Patch, loaded: &Resource) -> Origin {
     if patch.path.is_empty() { patch.origin } else { loaded.node.origin }
 }

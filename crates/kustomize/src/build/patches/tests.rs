@@ -1,4 +1,4 @@
-//! Patches one after the other, of resources that those before have changed.
+//! Patches in sequence, each applied to resources that earlier ones changed.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ impl Files for Folder {
 
 const MAPS: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
 
-/// What is built of three maps with these patches, recorded from kustomize: the name of each that
-/// is left, and its value.
+/// Builds three maps with these patches and returns the name and value of each that remains. The
+/// expected results are recorded from kustomize.
 fn patched(patches: &[&str]) -> Result<Vec<(String, String)>, String> {
     let patches: String = patches.iter().map(|patch| format!("- {patch}\n")).collect();
     let folder = Folder(MAPS, format!("resources: [all.yaml]\npatches:\n{patches}"));
