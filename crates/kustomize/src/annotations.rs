@@ -1,5 +1,5 @@
-//! Annotations that kustomize keeps for itself, and all of them at once: whoever sets one that way
-//! makes texts of all, and an empty map of them is gone.
+//! Annotations reserved for kustomize, and functions on all annotations at once. Setting one
+//! annotation converts all of them to strings; an empty map of them is removed.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::noted::NotNoted;
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// Where kustomize notes the file that a resource came from.
+/// The annotation in which kustomize records the file that a resource came from.
 pub const ORIGIN: &str = "config.kubernetes.io/origin";
-/// Where it notes the transformers that a resource went through.
+/// The annotation in which kustomize records the transformers of a resource.
 pub const TRANSFORMATIONS: &str = "alpha.config.kubernetes.io/transformations";
-/// Set to `enabled`, a resource gets a hash behind its name.
+/// If it is `enabled`, a hash is appended to the name of the resource.
 pub const NEEDS_HASH: &str = "internal.config.kubernetes.io/needsHashSuffix";
 
-/// Those that no build leaves, whoever wrote them.
+/// Annotations that are removed from the output of every build, whoever set them.
 const OF_A_BUILD: [&str; 19] = [
     "internal.config.kubernetes.io/previousKinds",
     "internal.config.kubernetes.io/previousNames",
@@ -44,12 +44,12 @@ impl Resource {
         self.node.at(&["metadata", "annotations", name])?.as_scalar().map(|scalar| &scalar.text)
     }
 
-    /// Whether an annotation says so.
+    /// Reports whether an annotation is `enabled`.
     pub fn is_enabled(&self, name: &str) -> bool {
         self.annotation(name).is_some_and(|text| &**text == "enabled")
     }
 
-    /// Sets one annotation, and all others anew.
+    /// Sets one annotation, and sets all others again.
     pub fn annotate(&mut self, name: &str, text: Arc<str>, origin: Origin) {
         self.rewrite_annotations(|annotations| {
             annotations.set(name, Node::text(text, origin));
@@ -59,8 +59,8 @@ impl Resource {
         });
     }
 
-    /// Ends the way of a resource, as [`OF_A_BUILD`] says. Where a build notes neither origins nor
-    /// transformations, these are gone too.
+    /// Removes the annotations of [`OF_A_BUILD`]. Those of origins and transformations are removed
+    /// too, unless the build records them.
     pub fn finish(&mut self, keeps_origin: bool, keeps_transformations: bool) -> Result<(), NotNoted> {
         let annotations = self.node.at(&["metadata", "annotations"]);
         let is_untouched = annotations.is_none_or(is_without_entries);
@@ -113,8 +113,8 @@ fn is_without_entries(node: &Node) -> bool {
     }
 }
 
-/// The entries as texts: what a scalar says, and nothing of a collection. They are nodes of their
-/// own from then on.
+/// Converts the entries to strings: the text of a scalar, and an empty string for a collection.
+/// They are no longer shared with other nodes.
 fn texts(annotations: Content, is_shared: bool) -> Map {
     let text = |node: &Node| match &node.content {
         Content::Scalar(scalar) if is_shared => Arc::from(&*scalar.text),

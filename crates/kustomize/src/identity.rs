@@ -1,16 +1,16 @@
-//! What a resource is called: its group, version and kind, its name, and the namespace it is in.
+//! The identity of a resource: its group, version and kind, its name, and its namespace.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::node::Node;
 
-/// The namespace of what names none.
+/// The namespace of resources that set none.
 pub const DEFAULT_NAMESPACE: &str = "default";
-/// Stands for the namespace of what can be in none.
+/// Stands for the namespace of cluster-scoped resources.
 const NO_NAMESPACE: &str = "_non_namespaceable_";
 
-/// Group, version and kind. In a selector an empty one is any.
+/// Group, version and kind. In a selector, empty parts match anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gvk {
     pub group: Arc<str>,
@@ -23,7 +23,7 @@ impl Gvk {
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
-    /// Of a resource, by its `apiVersion` and `kind`.
+    /// Reads the `apiVersion` and `kind` of a resource.
     pub fn of(node: &Node) -> Self {
         let text = |field| node.at(&[field]).and_then(Node::as_scalar).map(|scalar| Arc::clone(&scalar.text));
         let (api_version, kind) = (text("apiVersion").unwrap_or_default(), text("kind").unwrap_or_default());
@@ -45,20 +45,20 @@ impl Gvk {
         }
     }
 
-    /// Whether a selector is about this: what it leaves empty is any.
+    /// Reports whether a selector matches. Its empty parts match anything.
     pub fn is_selected(&self, selector: &Self) -> bool {
         let is = |wanted: &str, own: &str| wanted.is_empty() || wanted == own;
         is(&selector.group, &self.group) && is(&selector.version, &self.version) && is(&selector.kind, &self.kind)
     }
 
-    /// What kinds are sorted by.
+    /// Returns the sort key of a kind.
     pub(crate) fn sorted_as(&self) -> String {
         let or = |text: &Arc<str>, none: &str| if text.is_empty() { none.to_owned() } else { text.to_string() };
         format!("{}_{}_{}", or(&self.group, "~G"), or(&self.version, "~V"), or(&self.kind, "~K"))
     }
 }
 
-/// As kustomize writes it in messages: `Deployment.v1.apps`.
+/// Formats as kustomize does in messages: `Deployment.v1.apps`.
 impl fmt::Display for Gvk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or = |text: &Arc<str>, none: &'static str| if text.is_empty() { none.into() } else { Arc::clone(text) };
@@ -66,19 +66,19 @@ impl fmt::Display for Gvk {
     }
 }
 
-/// What one resource is called.
+/// The id of one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
     pub gvk: Gvk,
     pub name: Arc<str>,
-    /// Empty if it names none.
+    /// Empty if not set.
     pub namespace: Arc<str>,
-    /// It is known to be in no namespace.
+    /// The resource is known to be cluster-scoped.
     pub is_cluster_scoped: bool,
 }
 
 impl Id {
-    /// The namespace it is in, whatever it says.
+    /// Returns the actual namespace, whatever the resource sets.
     pub fn effective_namespace(&self) -> &str {
         match &*self.namespace {
             _ if self.is_cluster_scoped => NO_NAMESPACE,
@@ -91,7 +91,7 @@ impl Id {
         self.effective_namespace() == DEFAULT_NAMESPACE
     }
 
-    /// It is known to be in none, or was when it was called so.
+    /// Reports whether the resource is known to be cluster-scoped, or was under a former id.
     pub fn is_in_no_namespace(&self) -> bool {
         self.effective_namespace() == NO_NAMESPACE
     }
@@ -100,7 +100,7 @@ impl Id {
         self.effective_namespace() == other.effective_namespace()
     }
 
-    /// The same kind and name, wherever it is.
+    /// Reports whether kind and name are equal, in any namespace.
     pub fn is_named_as(&self, other: &Self) -> bool {
         self.gvk == other.gvk && self.name == other.name
     }
@@ -109,7 +109,7 @@ impl Id {
         self.is_in_namespace_of(other) && self.is_named_as(other)
     }
 
-    /// Whether a selector is about this: what it leaves empty is any.
+    /// Reports whether a selector matches. Its empty parts match anything.
     pub fn is_selected(&self, selector: &Self) -> bool {
         (selector.name.is_empty() || selector.name == self.name)
             && (selector.namespace.is_empty() || selector.is_in_namespace_of(self))
@@ -117,7 +117,7 @@ impl Id {
     }
 }
 
-/// As kustomize writes it in messages: `Deployment.v1.apps/web.shop`.
+/// Formats as kustomize does in messages: `Deployment.v1.apps/web.shop`.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or = |text: &Arc<str>, none: &'static str| if text.is_empty() { none.into() } else { Arc::clone(text) };

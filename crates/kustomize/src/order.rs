@@ -1,5 +1,5 @@
-//! The order of the resources in the end: by kind as kustomize always did, with other lists of
-//! kinds, or as they came.
+//! The order of resources in the output: by kind in kustomize's legacy order, by custom lists of
+//! kinds, or unchanged.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const FIRST: [&str; 22] = [
 /// Kinds that come after all others.
 const LAST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// An order that cannot be had.
+/// An invalid order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadOrder {
     #[error("the field 'sortOptions.order' must be one of [fifo, legacy], not `{0}`: correct it")]
@@ -47,7 +47,7 @@ pub enum BadOrder {
     NotLegacy,
 }
 
-/// In which order resources are.
+/// The order of resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     AsTheyCome,
@@ -55,13 +55,13 @@ pub enum Order {
 }
 
 impl Order {
-    /// That of kustomize, where nobody says otherwise.
+    /// Returns kustomize's default order.
     pub fn legacy() -> Self {
         let kinds = |kinds: &[&str]| kinds.iter().map(|kind| (*kind).into()).collect();
         Self::Legacy { first: kinds(&FIRST), last: kinds(&LAST) }
     }
 
-    /// As a kustomization says.
+    /// Returns the order that a kustomization sets.
     pub fn of(sort: &Sort) -> Result<Self, BadOrder> {
         match (&*sort.order, &sort.legacy) {
             ("fifo", None) => Ok(Self::AsTheyCome),
@@ -74,7 +74,7 @@ impl Order {
         }
     }
 
-    /// How many kinds it names.
+    /// Returns the number of kinds in its lists.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::AsTheyCome => 0,
@@ -82,11 +82,12 @@ impl Order {
         }
     }
 
-    /// Puts resources into this order; `id` says what one is called.
+    /// Sorts resources; `id` returns the id of one.
     pub fn sort(&self, resources: &mut [Resource], id: impl Fn(&Resource) -> Id) {
         if let Self::Legacy { first, last } = self {
             let rank = |kind: &str| {
-                // The later of two counts, and what is to be last more than what is to be first.
+                // The later of two entries wins, and the list of last kinds wins over the list of
+                // first ones.
                 let at = |kinds: &[Arc<str>]| kinds.iter().rposition(|own| **own == *kind);
                 match (at(last), at(first)) {
                     (Some(at), _) => (2, at),
@@ -99,7 +100,7 @@ impl Order {
     }
 }
 
-/// The order that kustomize has kinds in where it sorts what it knows of them.
+/// Compares kinds as kustomize does when it sorts its field specs.
 pub(crate) fn by_kind(one: &Gvk, other: &Gvk) -> Ordering {
     let rank = |kind: &str| match (FIRST.iter().position(|own| *own == kind), LAST.iter().position(|own| *own == kind))
     {
@@ -110,7 +111,7 @@ pub(crate) fn by_kind(one: &Gvk, other: &Gvk) -> Ordering {
     rank(&one.kind).cmp(&rank(&other.kind)).then_with(|| one.sorted_as().cmp(&other.sorted_as()))
 }
 
-/// What a resource is sorted by.
+/// The sort key of a resource.
 #[derive(PartialEq, Eq)]
 struct Place {
     rank: (u8, usize),
@@ -131,8 +132,7 @@ impl Place {
 
 impl Ord for Place {
     fn cmp(&self, other: &Self) -> Ordering {
-        // The Namespace of Kubernetes itself, which has no group, comes before all others of that
-        // kind.
+        // Kubernetes' own Namespace, which has no group, comes before all others of that kind.
         let is_turned = self.is_namespace && other.is_namespace && !(self.has_group && other.has_group);
         let by_gvk = if is_turned { other.gvk.cmp(&self.gvk) } else { self.gvk.cmp(&other.gvk) };
         self.rank.cmp(&other.rank).then(by_gvk).then_with(|| self.rest.cmp(&other.rest))

@@ -1,5 +1,5 @@
-//! Which base, patch, generator or transformer set what of a resource, and which of its fields
-//! cannot be written.
+//! Lists the base, patch, generator or transformer that set each field of a resource, and finds
+//! fields that cannot be written.
 
 use std::sync::Arc;
 
@@ -8,23 +8,24 @@ use crate::node::{Content, NoValue, Node};
 use crate::origin::{Origin, Sources};
 use crate::resource::Resource;
 
-/// A field of a resource, and who set it.
+/// A field of a resource and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// As `spec.template.spec.containers[0].image`; a name that is none for a path is in brackets
-    /// and quotes.
+    /// For example `spec.template.spec.containers[0].image`; a name that cannot be part of a path
+    /// is in brackets and quotes.
     pub field: String,
-    /// The text of a scalar; `{}` and `[]` for what is empty; nothing for what is secret.
+    /// The text of a scalar; `{}` and `[]` for empty collections; `None` for secrets.
     pub value: Option<Arc<str>>,
-    /// From the root of the tree; empty where no file did it.
+    /// Relative to the root of the tree; empty if no file set the field.
     pub file: Arc<str>,
-    /// Counted from 1; 0 where it is no line's.
+    /// Counted from 1; 0 if there is no line.
     pub line: u32,
-    /// The field of a kustomization that did it; none for what is written so.
+    /// The field of a kustomization that set it; `None` if it is written in the file itself.
     pub by: Option<Arc<str>>,
 }
 
-/// All fields of a node that hold something, below a path, in their order. Secrets are among them.
+/// Returns all fields below a node that hold a value, in their order. The values of secrets are
+/// included.
 pub fn fields(node: &Node, path: &str, sources: &Sources) -> Vec<Set> {
     let mut all = Vec::new();
     collect(node, path.to_owned(), sources, &mut all);
@@ -63,7 +64,7 @@ fn joined(path: &str, name: &str) -> String {
     }
 }
 
-/// A path that leads nowhere.
+/// A path that cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoField {
     #[error("`{path}` is no path: {problem}")]
@@ -77,12 +78,12 @@ pub enum NoField {
 enum Step {
     Name(String),
     Index(usize),
-    /// The item of a list that has this field.
+    /// The item of a list whose field has this value.
     Item(String, String),
 }
 
-/// The node at a path such as `spec.ports[0].name`, `spec.containers[name=web].image` or
-/// `metadata.annotations["a.b/c"]`, and the path in the form that [`Set::field`] has it.
+/// Returns the node at a path such as `spec.ports[0].name`, `spec.containers[name=web].image` or
+/// `metadata.annotations["a.b/c"]`, and the path in the form of [`Set::field`].
 pub fn find<'n>(root: &'n Node, path: &str) -> Result<(&'n Node, String), NoField> {
     let (mut node, mut at) = (root, String::new());
     for step in steps(path)? {
@@ -101,7 +102,7 @@ pub fn find<'n>(root: &'n Node, path: &str) -> Result<(&'n Node, String), NoFiel
 }
 
 impl Step {
-    /// A path with this step behind it.
+    /// Appends this step to a path.
     fn below(&self, path: &str) -> String {
         match self {
             Self::Name(name) => joined(path, name),
@@ -121,7 +122,7 @@ fn missing(node: &Node, at: &str, step: &Step) -> NoField {
     NoField::Missing { missing, known }
 }
 
-/// The first of many names: all of them would hide what is said of them.
+/// Lists the first of many names: the full list would hide the message.
 pub(crate) fn first_of(names: impl Iterator<Item = String>) -> String {
     const MOST: usize = 20;
     let mut all: Vec<String> = names.collect();
@@ -164,25 +165,25 @@ fn steps(path: &str) -> Result<Vec<Step>, NoField> {
     Ok(steps)
 }
 
-/// Whether a field of a resource that holds secrets says no more than which resource it is.
-/// Whatever else there is may hold a secret: a scalar in the place of `stringData`, or what kubectl
-/// keeps in an annotation.
+/// Reports whether a field of a resource with secrets only identifies the resource. Every other
+/// field may hold a secret: a scalar instead of a `stringData` map, or kubectl's copy in an
+/// annotation.
 pub(crate) fn is_identity(field: &str) -> bool {
     ["apiVersion", "kind", "metadata.name", "metadata.namespace", "type"].contains(&field)
 }
 
-/// A field without a value that could be written.
+/// A field without a writable value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{resource}, field `{field}`: {problem}: put a value of its kind there")]
 pub(crate) struct BadValue {
     resource: Box<Id>,
     field: String,
     problem: NoValue,
-    /// Of what stands there.
+    /// The origin of the value.
     pub(crate) origin: Origin,
 }
 
-/// Refuses a resource in which something has no value.
+/// Rejects a resource with a field that has no writable value.
 pub(crate) fn check_values(resource: &Resource) -> Result<(), BadValue> {
     check(&resource.node).map_err(|(steps, origin, problem)| {
         let field = steps.iter().rev().fold(String::new(), |path, step| step.below(&path));
@@ -190,7 +191,7 @@ pub(crate) fn check_values(resource: &Resource) -> Result<(), BadValue> {
     })
 }
 
-/// What has no value comes with the steps that lead to it, the last first.
+/// Returns the first problem with the steps that lead to it, the last first.
 fn check(node: &Node) -> Result<(), (Vec<Step>, Origin, NoValue)> {
     let below = |step: Step| {
         move |(mut steps, origin, problem): (Vec<Step>, Origin, NoValue)| {

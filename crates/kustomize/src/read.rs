@@ -1,5 +1,5 @@
-//! Texts to nodes: resources as kyaml reads them, scalars by the rules of go-yaml v3, aliases and
-//! merge keys carried out; and documents of kustomize's own, by those of v2.
+//! Parses text into nodes: resources as kyaml reads them, with the scalars of go-yaml v3, aliases
+//! and merge keys applied; and documents of kustomize's own types by the rules of v2.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::limits::{Exceeded, Limit};
 use crate::node::{Content, Map, Node, Scalar, Style as NodeStyle, Tag};
 use crate::origin::Origin;
 
-/// Reads the resources of a text. Documents that are empty or null are left out.
+/// Parses the resources of a text. Empty and null documents are skipped.
 pub fn read(name: &str, text: &str, origin: Origin) -> Result<Vec<Node>, Diagnostics> {
     let parts = Parts::of(name, text)?;
     let mut reading = Reading { is_resource: true, ..Reading::new(origin, Dialect::GoYamlV3) };
@@ -39,15 +39,15 @@ pub fn read(name: &str, text: &str, origin: Origin) -> Result<Vec<Node>, Diagnos
     problem.map_or(Ok(nodes), Err)
 }
 
-/// Kustomize does not see it.
+/// Reports a document that kustomize would not read.
 fn unseparated(root: Written<'_>) -> Diagnostics {
     let problem = "kustomize reads only the document before this one".to_owned();
     let help = "write `---` on a line of its own before it, with line breaks that are `\\n`";
     Diagnostic::new(Class::Syntax, root.place(), problem).with_help(help).into()
 }
 
-/// Reads the first document of a text, which is all that kustomize reads of its own ones; `None` if
-/// it is empty.
+/// Parses the first document of a text, the only one that kustomize reads of its own types; `None`
+/// if it is empty.
 pub fn read_document(name: &str, text: &str, origin: Origin) -> Result<Option<Node>, Diagnostics> {
     let documents = parse_with_repeats(Source::new(name, text))?;
     let mut reading = Reading::new(origin, Dialect::GoYamlV2);
@@ -55,14 +55,14 @@ pub fn read_document(name: &str, text: &str, origin: Origin) -> Result<Option<No
     Ok(first.filter(|node| !node.is_null()))
 }
 
-/// Reads the first document of a text in which no key may stand twice.
+/// Parses the first document of a text and rejects duplicate keys.
 pub fn read_strictly(name: &str, text: &str, origin: Origin) -> Result<Option<Node>, Diagnostics> {
     parse(Source::new(name, text))?;
     read_document(name, text, origin)
 }
 
-/// Reads the first document of a text that stands in a field. None if nothing but blanks and
-/// comments is there.
+/// Parses the first document of a text in a field. Returns `None` if the text has only blanks and
+/// comments.
 pub(crate) fn read_first(text: &str) -> Result<Option<Node>, Diagnostics> {
     let documents = parse(Source::new("", text))?;
     let Some(root) = documents.first().map(|document| document.root()) else { return Ok(None) };
@@ -72,11 +72,11 @@ pub(crate) fn read_first(text: &str) -> Result<Option<Node>, Diagnostics> {
     Reading::new(Origin::default(), Dialect::GoYamlV3).node(root, false).map(Some)
 }
 
-/// How many nodes one text may come to, with those of its aliases. What a build may hold is only
-/// known once it was read.
+/// The maximum number of nodes of one text, with aliases expanded. The limits of a build only apply
+/// after it was parsed.
 const MOST_NODES: usize = 4_500_000;
 
-/// Counts one more node of a text, which this is.
+/// Counts one more node of a text.
 pub(crate) fn count(nodes: &mut usize, written: Written<'_>) -> Result<(), Diagnostics> {
     *nodes += 1;
     if *nodes <= MOST_NODES {
@@ -85,24 +85,24 @@ pub(crate) fn count(nodes: &mut usize, written: Written<'_>) -> Result<(), Diagn
     let problem = Exceeded::Limit { limit: Limit::Text, most: MOST_NODES as u64 };
     Err(Diagnostic::new(Class::Limit, written.place(), problem.to_string()).into())
 }
-/// How many texts are kept to be shared.
+/// The number of strings that are retained for sharing.
 const KEPT: usize = 256;
-/// Longer ones are hardly the same as others.
+/// Longer strings are rarely repeated.
 const LONGEST_KEPT: usize = 40;
 
-/// A text on its way to nodes.
+/// The state while a text is converted to nodes.
 struct Reading {
     origin: Origin,
     dialect: Dialect,
-    /// It will be written as JSON, whose keys are texts.
+    /// The text is a resource, which is written as JSON, whose keys are strings.
     is_resource: bool,
     nodes: usize,
     names: RetainedTexts,
     values: RetainedTexts,
 }
 
-/// Texts that were read lately, by [`place`]: most fields are called as others are, and many hold
-/// the same. They share the text.
+/// Recently read strings, by [`place`]. Most names of fields are repeated, and so are many values;
+/// they share one string.
 #[derive(Default)]
 struct RetainedTexts(Vec<Arc<str>>);
 
@@ -134,8 +134,8 @@ impl Reading {
         }
     }
 
-    /// A node of a document, with everything below it; `is_in_flow` if it is between braces or
-    /// brackets. How deep that goes is bounded by the parser.
+    /// Converts a node with everything below it; `is_in_flow` is set inside braces or brackets. The
+    /// parser bounds the depth.
     fn node(&mut self, written: Written<'_>, is_in_flow: bool) -> Result<Node, Diagnostics> {
         count(&mut self.nodes, written)?;
         let is_flow = is_in_flow || written.style() == Style::Flow;
@@ -164,9 +164,9 @@ impl Reading {
 
     fn scalar(&mut self, written: Written<'_>, text: &str) -> Result<Scalar, Diagnostics> {
         let scalar = Scalar { text: self.values.get(text), tag: tag(written, text, self.dialect) };
-        // Resources say so when they are written, if they ever are.
+        // For resources this is reported when they are written, if they ever are.
         if self.dialect == Dialect::GoYamlV2 && written.tag().is_some() && scalar.value().is_err() {
-            // It may be a secret, and is not repeated.
+            // The text is not repeated, since it may be a secret.
             let problem = "what stands here is not what its tag says".to_owned();
             return Err(Diagnostic::new(Class::Type, written.place(), problem).with_help("remove the tag").into());
         }
@@ -178,7 +178,7 @@ impl Reading {
         let mut places = BTreeMap::new();
         for (key, value) in entries.merged() {
             let (name, value) = (self.name(key)?, self.node(value, is_flow)?);
-            // Of a key that is written twice the last one counts; only v2 reads such a text.
+            // Of duplicate keys the last one wins; only v2 accepts them.
             match (self.dialect == Dialect::GoYamlV2).then(|| places.insert(Arc::clone(&name), map.len())) {
                 Some(Some(first)) => {
                     places.insert(name, first);
@@ -190,9 +190,9 @@ impl Reading {
         Ok(map)
     }
 
-    /// A key as JSON has it: whatever it is, its text, and a word like `yes` what it means in
-    /// kustomize's own documents. Of a resource one that is a number or the like is refused:
-    /// kustomize cannot write what has one.
+    /// Returns a key as in JSON: its text, whatever its type. In documents of kustomize's own
+    /// types, a word like `yes` becomes its boolean. In a resource, a key that is a number or the
+    /// like is an error: kustomize cannot write such a resource.
     fn name(&mut self, key: Written<'_>) -> Result<Arc<str>, Diagnostics> {
         let Kind::Scalar(text) = key.kind() else {
             let problem = Diagnostic::new(Class::Type, key.place(), "a key is a collection".to_owned());
@@ -219,7 +219,7 @@ impl Reading {
     }
 }
 
-/// Where a text is kept, below [`KEPT`].
+/// Returns the slot of a string, below [`KEPT`].
 fn place(text: &str) -> usize {
     let mixed = text.bytes().fold(text.len(), |mixed, byte| mixed.wrapping_mul(31).wrapping_add(usize::from(byte)));
     (mixed ^ mixed >> 8) % KEPT
@@ -228,7 +228,7 @@ fn place(text: &str) -> usize {
 fn tag(written: Written<'_>, text: &str, dialect: Dialect) -> Tag {
     match written.tag() {
         None if written.style() == Style::Plain => match dialect.resolve(text) {
-            // Only v2 knows more words for these.
+            // Only v2 has more words for booleans.
             Resolved::Bool(_) => Tag::Bool,
             _ => Tag::of(text),
         },

@@ -1,4 +1,4 @@
-//! Variables: `$(NAME)` in certain fields stands for the value of a field of some resource.
+//! Variables: in certain fields, `$(NAME)` stands for the value of a field of a resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::origin::Origin;
 use crate::references::follow_field;
 use crate::resource::Resource;
 
-/// What variables stand for.
+/// The values of variables.
 pub type Values = BTreeMap<Arc<str>, Value>;
 
-/// A field in which variables are looked for, and that cannot hold any.
+/// A field that may contain variables but has the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("considering field '{path}'")]
 pub struct BadVariable {
@@ -23,7 +23,7 @@ pub struct BadVariable {
     pub problem: Problem,
 }
 
-/// What is wrong with it.
+/// The reason why a field is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("{0}: correct it, or leave the field out of `varReference`")]
@@ -38,7 +38,7 @@ impl From<&'static str> for Problem {
     }
 }
 
-/// Puts values in the place of variables; answers which of them were used.
+/// Replaces variables by their values and returns the names of those used.
 pub fn put(
     resources: &mut [Resource],
     fields: &[FieldSpec],
@@ -84,8 +84,8 @@ impl Putting<'_> {
         Ok(())
     }
 
-    /// Puts values into a text. It is set anew even where it has no variables: from then on it is a
-    /// text in any case, and no longer folded.
+    /// Replaces variables in a string. It is set even if it has none: from then on it is a string
+    /// in any case, and no longer folded.
     fn expand(&mut self, node: &mut Node) -> Result<(), (Origin, Problem)> {
         let at = node.origin;
         let limit = |exceeded: Exceeded| (at, exceeded.into());
@@ -117,13 +117,13 @@ impl Putting<'_> {
     }
 }
 
-/// Whether kustomize takes it for a text, be it that nobody said so.
+/// Reports whether kustomize takes the scalar for a string, even if it has no tag.
 fn is_text(scalar: &Scalar) -> bool {
     matches!(scalar.tag, Tag::Text | Tag::Any)
 }
 
-/// A text with its variables replaced. One that is nothing but a variable is of the kind of its
-/// value. `$$` is a dollar sign.
+/// Returns a text with its variables replaced. A text that is exactly one variable gets the type of
+/// its value. `$$` is a dollar sign.
 fn expanded(text: &str, values: &Values, budget: &Budget, used: &mut BTreeSet<Arc<str>>) -> Result<Value, Exceeded> {
     budget.hold(text.len())?;
     budget.spend(text.len() / 8);

@@ -1,4 +1,4 @@
-//! All nodes that fit a path, and those made for it.
+//! Finds all nodes that match a path, and creates missing ones.
 
 use setpoint_yaml::go;
 
@@ -10,7 +10,7 @@ use crate::read::read_first;
 
 use super::{PathError, Step, is_bracketed, is_null, items, kind_of, pair, wrong_kind};
 
-/// What is made at the end of a path.
+/// The node to create at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     Scalar,
@@ -18,22 +18,22 @@ pub enum Leaf {
     Map,
 }
 
-/// What a path led to.
+/// The nodes that a path matches.
 #[derive(Debug)]
 pub struct Matching<'b> {
     create: Option<Leaf>,
     origin: Origin,
     budget: &'b Budget,
-    /// Where the nodes are.
+    /// The paths of the nodes.
     pub found: Vec<Vec<Step>>,
-    /// Nodes that fit but are no part of the tree: they were read from a text on the way, or would
-    /// be made in a null. What is written to them is lost, as in kustomize.
+    /// The number of matching nodes outside the tree: they were parsed from a text on the way, or
+    /// would be created in a null. As in kustomize, values written to them are lost.
     pub lost: usize,
-    /// One of them is a map or a list.
+    /// One of the lost nodes is a map or a list.
     pub has_lost_collection: bool,
     here: Vec<Step>,
     is_lost: bool,
-    /// The bytes that are held for where the nodes are, as long as that is known.
+    /// The bytes counted for the paths of the nodes, released together with them.
     held: usize,
 }
 
@@ -61,7 +61,7 @@ impl Leaf {
         Node::new(content, origin)
     }
 
-    /// What has to stand before the next part of a path.
+    /// Returns the content to create before the next part of a path.
     fn before(next: Option<&String>, last: Self) -> Self {
         match next.map(String::as_str) {
             None | Some("") => last,
@@ -76,7 +76,7 @@ fn index(part: &str) -> Option<usize> {
 }
 
 impl<'b> Matching<'b> {
-    /// Follows a path from a node. With a leaf, what is missing is made, and is from `origin`.
+    /// Follows a path from a node. If `create` is set, missing nodes are created with `origin`.
     pub fn of(
         node: &mut Node,
         parts: &[String],
@@ -103,7 +103,7 @@ impl<'b> Matching<'b> {
         self.found.is_empty() && self.lost == 0
     }
 
-    /// How many nodes were found from here.
+    /// Returns the number of nodes found from here.
     fn visit(&mut self, node: &mut Node, parts: &[String]) -> Result<usize, PathError> {
         self.budget.steps(1)?;
         let Some((part, rest)) = parts.split_first() else {
@@ -144,7 +144,7 @@ impl<'b> Matching<'b> {
         }
     }
 
-    /// Goes on in a node that is no part of the tree.
+    /// Continues in a node that is not part of the tree.
     fn aside(&mut self, node: &mut Node, parts: &[String]) -> Result<usize, PathError> {
         let was_lost = std::mem::replace(&mut self.is_lost, true);
         let found = self.visit(node, parts);
@@ -212,7 +212,7 @@ impl<'b> Matching<'b> {
         self.item(node, index, rest)
     }
 
-    /// All elements that fit. If there are none, one that does is made.
+    /// Visits all matching elements, and creates one if there are none.
     fn elements(&mut self, node: &mut Node, part: &str, rest: &[String]) -> Result<usize, PathError> {
         let (name, value) = pair(part)?;
         let mut found = self.fitting(node, part, rest)?;
@@ -240,7 +240,7 @@ impl<'b> Matching<'b> {
                     found?
                 }
             };
-            // Kustomize would go on making elements without an end.
+            // Kustomize would create elements endlessly.
             if found == 0 {
                 return Err(PathError::Unmade { part: part.to_owned() });
             }
@@ -266,7 +266,7 @@ impl<'b> Matching<'b> {
             };
             self.budget.steps(compared.map_or(1, |node| 1 + Weight::of(node).bytes / NODE))?;
             if compared.is_some_and(|node| pattern.is_match(&shown(node), self.budget)) {
-                // Where elements themselves are compared, the rest of the path is not looked at.
+                // If elements themselves are compared, the rest of the path is ignored.
                 found += self.item(node, at, if name.is_empty() { &[] } else { rest })?;
             }
         }
@@ -274,13 +274,13 @@ impl<'b> Matching<'b> {
     }
 }
 
-/// A node as the text that it is compared as.
+/// Returns the text by which a node is compared.
 fn shown(node: &Node) -> String {
     match &node.content {
         Content::Scalar(scalar) => scalar.text.trim().to_owned(),
         _ => {
             let mut text = String::new();
-            // What cannot be written is compared as far as it is.
+            // A node that cannot be written is compared by the part that can.
             let _ = go::write(node, &mut text);
             text.trim().to_owned()
         }

@@ -1,10 +1,9 @@
-//! Paths of fields as they are written in replacements: `spec.containers.[name=app].env.0.value`,
+//! Field paths as written in replacements: `spec.containers.[name=app].env.0.value`,
 //! `metadata.annotations.[a.b/c]`, `spec.*.name`, `a\.b`.
 //!
-//! There are two readings, as in kyaml. [`find`] follows a path to one node; what stands in
-//! brackets is compared as text. [`Matching`] follows it to all nodes that fit, makes what is
-//! missing if asked to, and takes what stands in brackets for a pattern that is found anywhere in a
-//! text.
+//! There are two interpretations, as in kyaml. [`find`] follows a path to one node; values in
+//! brackets are compared as text. [`Matching`] follows it to all nodes that match, creates missing
+//! ones if requested, and takes values in brackets for patterns that match anywhere in a text.
 
 mod matching;
 mod reach;
@@ -20,7 +19,7 @@ use crate::pattern::BadPattern;
 pub use matching::{Leaf, Matching};
 pub use reach::reach;
 
-/// Paths of more parts are refused.
+/// The maximum number of parts in a path.
 const MAX_PARTS: usize = 500;
 
 /// A step from a node to one in it.
@@ -50,7 +49,7 @@ pub enum PathError {
     Unmade { part: String },
     #[error("nothing can stand at `{part}`, since there is null before it: write something there")]
     Missing { part: String },
-    /// Kustomize writes it without quotes, and cannot read it again.
+    /// Kustomize writes such a name without quotes, and cannot read it again.
     #[error(
         "json: unsupported type: map[interface {{}}]interface {{}}: a field cannot be made that is called `{part}`, which is no text without quotes: write it where it is missing"
     )]
@@ -63,14 +62,14 @@ pub enum PathError {
     Limit(#[from] Exceeded),
 }
 
-/// The parts of a path. A dot after a backslash is part of a name, and so is one between brackets.
+/// Splits a path into its parts. A dot after a backslash or in brackets is part of a name.
 pub fn split(path: &str) -> Result<Vec<String>, PathError> {
     let parts = bracketed(split_at(path.strip_prefix('.').unwrap_or(path), '.'));
     check_length(parts.len())?;
     Ok(parts)
 }
 
-/// The parts of a path with this between them. Behind a backslash it is part of a name.
+/// Splits a path at a separator. After a backslash the separator is part of a name.
 pub(crate) fn split_at(path: &str, joint: char) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for part in path.split(joint) {
@@ -86,12 +85,13 @@ pub(crate) fn split_at(path: &str, joint: char) -> Vec<String> {
     parts
 }
 
-/// Whether a path may have so many parts. What is made on its way is as deep as it is long.
+/// Rejects paths with too many parts: the nodes created along a path are nested as deeply as it is
+/// long.
 pub(crate) fn check_length(parts: usize) -> Result<(), PathError> {
     if parts > MAX_PARTS { Err(PathError::TooLong { parts }) } else { Ok(()) }
 }
 
-/// Joins what stands between brackets. They are kept where a value is compared.
+/// Joins the parts in brackets. The brackets remain if a value is compared.
 fn bracketed(parts: Vec<String>) -> Vec<String> {
     let mut joined = Vec::with_capacity(parts.len());
     let mut parts = parts.into_iter();
@@ -112,7 +112,8 @@ fn bracketed(parts: Vec<String>) -> Vec<String> {
     joined
 }
 
-/// `[name=value]` as a name and a value. The name is empty if elements themselves are compared.
+/// Splits `[name=value]` into name and value. The name is empty if elements themselves are
+/// compared.
 fn pair(part: &str) -> Result<(&str, &str), PathError> {
     let inner = part.strip_suffix(']').unwrap_or(part);
     let inner = inner.strip_prefix('[').unwrap_or(inner);
@@ -135,7 +136,7 @@ fn wrong_kind(node: &Node, expected: &'static str, part: &str) -> PathError {
     PathError::Kind { part: part.to_owned(), expected, found: kind_of(node) }
 }
 
-/// The elements of a list. Null has none.
+/// Returns the elements of a list. Null has none.
 fn items<'n>(node: &'n Node, part: &str) -> Result<&'n [Node], PathError> {
     match &node.content {
         Content::Seq(items) => Ok(items),
@@ -144,7 +145,8 @@ fn items<'n>(node: &'n Node, part: &str) -> Result<&'n [Node], PathError> {
     }
 }
 
-/// Whether it was read as null. What was made without quotes is not, whatever it says.
+/// Reports whether a node was read as null. A node created without quotes is not null, whatever its
+/// text.
 fn is_null(node: &Node) -> bool {
     node.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null)
 }
@@ -153,12 +155,12 @@ fn text_of(node: &Node) -> &str {
     node.as_text().unwrap_or_default()
 }
 
-/// The one node at a path, if there is one. Parts that are empty are left out.
+/// Returns the one node at a path, if it exists. Empty parts are skipped.
 pub fn find(node: &Node, parts: &[String]) -> Result<Option<Vec<Step>>, PathError> {
     look(node, parts, |_| Ok(()))
 }
 
-/// The same, and what it takes is spent.
+/// As [`find`], but spends the steps from a budget.
 pub(crate) fn find_within(node: &Node, parts: &[String], budget: &Budget) -> Result<Option<Vec<Step>>, PathError> {
     look(node, parts, |here| Ok(budget.steps(looked_at(here))?))
 }
@@ -185,7 +187,7 @@ fn look(
     Ok(Some(steps))
 }
 
-/// How many steps it takes to look for a field or an item.
+/// Returns the number of steps to look up a field or an item.
 fn looked_at(node: &Node) -> usize {
     match &node.content {
         Content::Scalar(_) => 2,
@@ -223,7 +225,7 @@ fn step(here: &Node, part: &str) -> Result<Option<Step>, PathError> {
     }
 }
 
-/// The node that steps lead to.
+/// Returns the node at the end of these steps.
 pub fn at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {
     steps.iter().try_fold(node, |node, step| match (step, &node.content) {
         (Step::Field(name), Content::Map(map)) => map.get(name),

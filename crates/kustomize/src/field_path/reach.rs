@@ -1,10 +1,11 @@
-//! The way to one node, on which what is missing is made.
+//! Follows a path to one node and creates missing nodes on the way.
 
 use super::{PathError, Step, check_length, is_bracketed, items, pair, step, wrong_kind};
 use crate::node::{Content, Map, Node, Scalar};
 use crate::origin::Origin;
 
-/// The node at a path, made if it is not there: a text, or what the next part of the path needs.
+/// Returns the node at a path. If it is missing, creates a scalar, or the collection that the next
+/// part of the path needs.
 pub fn reach<'n>(node: &'n mut Node, parts: &[String], origin: Origin) -> Result<&'n mut Node, PathError> {
     let parts: Vec<&str> = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
     check_length(parts.len())?;
@@ -33,7 +34,7 @@ pub fn reach<'n>(node: &'n mut Node, parts: &[String], origin: Origin) -> Result
     Ok(here)
 }
 
-/// What stands there so that the next part may follow.
+/// Returns the content to create before the next part.
 fn made(next: Option<&&str>) -> Content {
     match next {
         None => Content::Scalar(Scalar::plain("")),
@@ -42,7 +43,7 @@ fn made(next: Option<&&str>) -> Content {
     }
 }
 
-/// Adds the element that a part like `[name=value]` asks for: where it is.
+/// Adds the element for a part like `[name=value]`, and returns its index.
 fn add(list: &mut Node, part: &str, origin: Origin) -> Result<usize, PathError> {
     let (name, value) = pair(part)?;
     let value = Node::new(Content::Scalar(Scalar::plain(value)), origin);

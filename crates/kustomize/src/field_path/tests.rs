@@ -1,4 +1,4 @@
-//! Paths into fields, and what they lead to.
+//! Field paths, and the nodes they lead to.
 
 use super::*;
 use crate::limits::Budget;

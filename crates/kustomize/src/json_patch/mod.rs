@@ -1,7 +1,8 @@
-//! Patches of RFC 6902, as kustomize applies them: to a resource as JSON, which is then read again.
+//! Patches of RFC 6902, as kustomize applies them: to a resource as JSON, which is then parsed
+//! again.
 //!
-//! - [`JsonPatch`]: a patch, and what is wrong with one. `parse`: its text. `operate`: its
-//!   operations. `scalars`: what the way through JSON does to scalars.
+//! - [`JsonPatch`]: a patch, and its errors. `parse`: its text. `operate`: its operations.
+//!   `scalars`: the effects of the conversion to JSON on scalars.
 
 mod operate;
 mod parse;
@@ -22,30 +23,30 @@ use crate::noted::{IsClusterScoped, NotNoted};
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// What it costs to make JSON of a node and to read it again.
+/// The steps to convert a node to JSON and to parse it again.
 const PATCHED: usize = 12;
 
-/// A patch: operations, one after the other.
+/// A patch: a sequence of operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JsonPatch {
     operations: Vec<Operation>,
 }
 
-/// As it is written: what is missing or wrong in it is said when it is carried out, since it may
+/// An operation as written. Missing or wrong parts are reported when it is applied, since it may
 /// have no target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Operation {
-    /// `unknown` if there is none.
+    /// `unknown` if omitted.
     op: Arc<str>,
     path: Option<Arc<str>>,
     from: Option<Arc<str>>,
-    /// Its numbers are as JSON has them.
+    /// Its numbers are in the notation of JSON.
     value: Option<Node>,
-    /// Where it is written.
+    /// The place where it is written.
     origin: Origin,
 }
 
-/// A text that is no patch.
+/// A text that is not a patch.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NoPatch {
     #[error("the patch is not YAML")]
@@ -60,7 +61,7 @@ pub enum NoPatch {
     NonFinite(String),
 }
 
-/// Why a patch does not apply.
+/// The reason why a patch cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonPatchError {
     #[error("operation {number} of the JSON patch of {resource}")]
@@ -85,7 +86,7 @@ pub enum JsonPatchError {
     Limit(#[from] Exceeded),
 }
 
-/// What is wrong with an operation.
+/// The reason why an operation fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("Unexpected kind: {op}; write add, remove, replace, move, copy or test")]
@@ -129,12 +130,12 @@ pub enum Problem {
 }
 
 impl JsonPatch {
-    /// Without operations it does nothing.
+    /// Reports whether the patch has no operations and thus no effect.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// What it takes to keep it.
+    /// Returns the bytes that the patch takes.
     pub(crate) fn bytes(&self) -> usize {
         let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
         let of = |operation: &Operation| {
@@ -144,7 +145,7 @@ impl JsonPatch {
         self.operations.iter().map(of).fold(0, usize::saturating_add)
     }
 
-    /// Patches a node. Where it fails, the node is as far as it came.
+    /// Patches a node. After an error, the node has the changes of the operations before it.
     pub fn apply(&self, node: &mut Node, origin: Origin, budget: &Budget) -> Result<(), JsonPatchError> {
         let resource = shown(node);
         scalars::to_json(node).map_err(|problem| JsonPatchError::Scalar { resource: resource.clone(), problem })?;
@@ -157,7 +158,7 @@ impl JsonPatch {
                 problem,
             })?;
         }
-        // From here on they are part of what is held.
+        // From here on the values are part of the resource.
         budget.release(added);
         if node.as_map().is_none() {
             return Err(JsonPatchError::NoMap { resource });
@@ -165,8 +166,8 @@ impl JsonPatch {
         scalars::from_json(node, budget).map_err(|problem| JsonPatchError::Scalar { resource, problem })
     }
 
-    /// Patches a resource as an entry of `patches` does: what it was called is noted, and stays
-    /// noted whatever becomes of its annotations.
+    /// Patches a resource as an entry of `patches` does: the former id is recorded, and the record
+    /// survives changes of the annotations.
     pub fn apply_to(
         &self,
         resource: &mut Resource,
@@ -180,8 +181,8 @@ impl JsonPatch {
         Ok(())
     }
 
-    /// Patches a resource as an entry of `patchesJson6902` does, which notes nothing of its own: a
-    /// resource without annotations has no map of them yet.
+    /// Patches a resource as an entry of `patchesJson6902` does. This records nothing: a resource
+    /// without annotations does not get a map of them.
     pub fn apply_unnoted(
         &self,
         resource: &mut Resource,
@@ -192,11 +193,11 @@ impl JsonPatch {
         budget.steps(PATCHED * (4 + before.nodes))?;
         self.apply(&mut resource.node, origin, budget)?;
         budget.grow(before, &resource.node)?;
-        // It was read anew, so that no two of its nodes are one any more.
+        // The resource was parsed again, so that none of its nodes are shared any more.
         resource.shared.clear();
         if resource.node.at(&["metadata"]).is_some_and(|metadata| metadata.as_scalar().is_some()) {
-            // There is nothing to note in. It is refused for its name in the end, unless somebody
-            // gives it one.
+            // There is no place for the record. The resource is rejected for its name at the end,
+            // unless a later step sets one.
             resource.forget();
             return Ok(());
         }

@@ -7,13 +7,13 @@ use crate::limits::{Budget, Weight};
 use crate::node::{Content, Node, Scalar, Tag};
 use crate::origin::Origin;
 
-/// Deeper trees would exhaust whoever goes through them.
+/// The maximum depth of a tree: deeper ones would exhaust the stack of recursive code.
 const DEEPEST: usize = 1000;
 
-/// What it costs to copy a node, to go through it, and to drop it in the end.
+/// The steps to copy a node, walk it and drop it.
 const COPIED: usize = 8;
 
-/// A place of an operation: what holds it, and what it is called there.
+/// The place of an operation: the node that contains it, and its key there.
 struct Place<'n> {
     holder: &'n mut Node,
     key: String,
@@ -21,7 +21,7 @@ struct Place<'n> {
 }
 
 impl Operation {
-    /// `added` are the bytes that were held for values so far.
+    /// Applies the operation. `added` is the number of bytes counted for values so far.
     pub(super) fn carry_out(
         &self,
         root: &mut Node,
@@ -48,7 +48,7 @@ impl Operation {
             }
             "move" => {
                 let value = self.place(root, "from", self.from.as_ref(), budget)?.remove(self, budget)?;
-                // How deep it is, is seen by going through it.
+                // Checking its depth walks the value.
                 budget.steps(2 * size(&value))?;
                 self.place(root, "path", self.path.as_ref(), budget)?.add(self, value, budget)
             }
@@ -67,14 +67,14 @@ impl Operation {
         }
     }
 
-    /// What is added where no value is said is null.
+    /// Returns the value, or null if it is omitted.
     fn value_or_null(&self, origin: Origin) -> Node {
         let mut value = self.value.clone().unwrap_or_else(|| null(origin));
         put_origin(&mut value, origin);
         value
     }
 
-    /// A field that is missing is added, whatever the standard says. An item has to be there.
+    /// Replaces a value. A missing field is added, against the standard. An item must exist.
     fn replace(&self, root: &mut Node, origin: Origin, budget: &Budget) -> Result<(), Problem> {
         let value = self.value_or_null(origin);
         if self.path.as_deref() == Some("") {
@@ -117,7 +117,7 @@ impl Operation {
         self.path.clone().unwrap_or_default()
     }
 
-    /// Finds what holds a place. All of it has to be there.
+    /// Finds the node that contains a place. The whole path must exist.
     fn place<'n>(
         &self,
         root: &'n mut Node,
@@ -153,7 +153,7 @@ impl Operation {
 }
 
 impl Place<'_> {
-    /// What is there; none if it is a field that is missing.
+    /// Returns the value at the place, or `None` for a missing field.
     fn get(&self, operation: &Operation) -> Result<Option<&Node>, Problem> {
         match &self.holder.content {
             Content::Map(map) => Ok(map.get(&self.key)),
@@ -177,8 +177,7 @@ impl Place<'_> {
         }
     }
 
-    /// Puts a field, or an item before the one that is there. Behind the last is `-`, its number,
-    /// or -1.
+    /// Adds a field, or inserts an item before the existing one. `-`, the length, or -1 append.
     fn add(self, operation: &Operation, value: Node, budget: &Budget) -> Result<(), Problem> {
         self.check_depth(&value)?;
         let len = self.len();
@@ -190,7 +189,7 @@ impl Place<'_> {
         match &mut self.holder.content {
             Content::Map(map) => map.set(&self.key, value),
             Content::Seq(items) => {
-                // Those behind it make room.
+                // The items after it are moved.
                 budget.steps(len - at)?;
                 items.insert(at, value);
             }
@@ -206,7 +205,7 @@ impl Place<'_> {
         }
     }
 
-    /// The item that the key names, of as many as there may be.
+    /// Returns the index of the item that the key names, in a list of this length.
     fn item(&self, operation: &Operation, len: usize) -> Result<usize, Problem> {
         let (op, path, key) = (Arc::clone(&operation.op), operation.shown_path(), self.key.clone());
         match index(&key, len) {
@@ -222,7 +221,7 @@ impl Place<'_> {
     }
 }
 
-/// An item by its number, which counts from the end if it is negative.
+/// Parses an index, which counts from the end if it is negative.
 fn index(key: &str, len: usize) -> Option<usize> {
     let number: i64 = key.parse().ok()?;
     match usize::try_from(number) {
@@ -231,7 +230,7 @@ fn index(key: &str, len: usize) -> Option<usize> {
     }
 }
 
-/// `~1` is a slash in a name, and `~0` is `~`.
+/// Unescapes a name: `~1` is a slash, and `~0` is `~`.
 fn unescaped(name: &str) -> String {
     let mut parts = name.split('~');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -251,7 +250,7 @@ fn null(origin: Origin) -> Node {
     Node::new(Content::Scalar(Scalar { text: "null".into(), tag: Tag::Null }), origin)
 }
 
-/// Numbers are equal if JSON writes them so.
+/// Compares two nodes. Numbers are equal if their JSON is.
 fn is_equal(one: &Node, other: &Node) -> bool {
     match (&one.content, &other.content) {
         (Content::Scalar(one), Content::Scalar(other)) => one == other,
@@ -278,7 +277,7 @@ fn put_origin(node: &mut Node, origin: Origin) {
     }
 }
 
-/// How many fields or items one is looked up among, or moved with.
+/// Returns the number of fields or items that a lookup or an insertion passes.
 fn entries(holder: &Node) -> usize {
     match &holder.content {
         Content::Scalar(_) => 0,

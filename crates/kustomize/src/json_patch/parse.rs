@@ -1,5 +1,5 @@
-//! The text of a patch: JSON if it begins with a bracket, and else YAML as `sigs.k8s.io/yaml` reads
-//! it, of which the first document counts.
+//! Parses the text of a patch: as JSON if it begins with a bracket, otherwise as YAML like
+//! `sigs.k8s.io/yaml`, of which only the first document is used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::origin::Origin;
 use crate::read::count;
 
 impl JsonPatch {
-    /// Reads a patch. What it puts into resources comes from `origin`, or from its lines where that
-    /// is a whole file.
+    /// Parses a patch. The nodes it adds to resources come from `origin`, with line numbers if the
+    /// patch is a file of its own.
     pub fn parse(name: &str, text: &str, origin: Origin) -> Result<Self, NoPatch> {
         let node = if text.starts_with('[') {
             let value: Value = serde_json::from_str(text).map_err(|error| NoPatch::Json(error.to_string()))?;
@@ -73,7 +73,8 @@ fn from_json(value: Value, origin: Origin) -> Node {
     Node::new(content, origin)
 }
 
-/// `nodes` are those so far: a few aliases of aliases come to any number.
+/// Converts a node. `nodes` is the number so far: a few aliases of aliases can expand to any
+/// number.
 fn from_yaml(written: Written<'_>, origin: Origin, nodes: &mut usize) -> Result<Node, NoPatch> {
     count(nodes, written).map_err(NoPatch::Yaml)?;
     let content = match written.kind() {
@@ -88,7 +89,7 @@ fn from_yaml(written: Written<'_>, origin: Origin, nodes: &mut usize) -> Result<
                     Kind::Scalar(_) => scalar(key)?.text,
                     _ => return Err(NoPatch::NotOperations),
                 };
-                // Of names that are the same the last one counts: `y` and `yes` are both `true`.
+                // Of equal names the last one wins: `y` and `yes` are both `true`.
                 fields.insert(name, from_yaml(value, origin, nodes)?);
             }
             let mut map = Map::with_capacity(fields.len());
@@ -100,7 +101,7 @@ fn from_yaml(written: Written<'_>, origin: Origin, nodes: &mut usize) -> Result<
     Ok(Node::new(content, origin))
 }
 
-/// A scalar as JSON has it. Words such as `yes` are booleans here, which they are not in resources.
+/// Converts a scalar to JSON. Words such as `yes` are booleans here, unlike in resources.
 fn scalar(written: Written<'_>) -> Result<Scalar, NoPatch> {
     let resolved = match written.resolve(Dialect::GoYamlV2) {
         Some(resolved) => resolved.map_err(NoPatch::Yaml)?,

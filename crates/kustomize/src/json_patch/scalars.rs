@@ -1,5 +1,5 @@
-//! What the way through JSON does to scalars: each is what its text says, and every number is a
-//! float on the way back, whose digits are written anew.
+//! The effects of the conversion to JSON on scalars: each gets the type of its text, and every
+//! number becomes a float, whose digits are written again.
 
 use setpoint_yaml::go::written_number;
 
@@ -7,12 +7,12 @@ use crate::folded::refolded;
 use crate::limits::Budget;
 use crate::node::{Content, NoValue, Node, Scalar, Style, Tag, Value};
 
-/// Writes scalars as JSON has them. A number is a [`Tag::Float`] whose text is JSON's.
+/// Converts scalars to JSON. A number is a [`Tag::Float`] with the text of JSON.
 pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
     each(node, &mut |scalar, style, is_blank| {
         *scalar = match scalar.value()? {
             _ if is_blank => Scalar::text(""),
-            // kustomize writes the resource as YAML first, which changes some folded texts.
+            // Kustomize writes the resource as YAML first, which changes some folded strings.
             Value::Text(text) if *style == Style::Folded => Scalar::text(refolded(&text)),
             Value::Null => Scalar { text: "null".into(), tag: Tag::Null },
             Value::Bool(value) => Scalar { text: value.to_string().into(), tag: Tag::Bool },
@@ -23,8 +23,8 @@ pub(super) fn to_json(node: &mut Node) -> Result<(), NoValue> {
     })
 }
 
-/// Reads the numbers of JSON again: as floats of 64 bits, which are written with an exponent from a
-/// million on. Texts have quotes where Go has to write some.
+/// Reads the numbers of JSON as floats of 64 bits, which are written with an exponent from a
+/// million on. Strings are quoted where Go must quote them.
 pub(super) fn from_json(node: &mut Node, budget: &Budget) -> Result<(), NoValue> {
     each(node, &mut |scalar, style, _| {
         budget.spend(Style::cost_of_json(&scalar.text));
@@ -34,7 +34,7 @@ pub(super) fn from_json(node: &mut Node, budget: &Budget) -> Result<(), NoValue>
         }
         let value = scalar.text.parse::<f64>().ok().filter(|value| value.is_finite());
         let value = value.ok_or(NoValue::NonFinite)?;
-        // Debug writes a point or an exponent, by which it is taken for a float.
+        // Debug writes a point or an exponent, which marks the number as a float.
         let text = written_number(&format!("{value:?}")).into_owned();
         *scalar = Scalar { tag: Tag::of(&text), text: text.into() };
         Ok(())
@@ -43,8 +43,8 @@ pub(super) fn from_json(node: &mut Node, budget: &Budget) -> Result<(), NoValue>
 
 type Change<'c> = dyn FnMut(&mut Scalar, &mut Style, bool) -> Result<(), NoValue> + 'c;
 
-/// Changes all scalars and how they are written, and tells of each whether it is blank. Nothing is
-/// between brackets any more.
+/// Changes all scalars and their styles; `change` also gets whether the scalar is blank. Flow style
+/// is lost.
 fn each(node: &mut Node, change: &mut Change<'_>) -> Result<(), NoValue> {
     let is_blank = node.is_blank();
     if node.as_scalar().is_none() {

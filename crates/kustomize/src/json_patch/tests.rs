@@ -1,5 +1,5 @@
-//! What a patch does is recorded (`tests/recorded`). Here: where nodes came from, and what only we
-//! refuse.
+//! Origins of patched nodes, and errors that kustomize does not report. The effects of patches are
+//! recorded (`tests/recorded`).
 
 use super::*;
 use crate::limits::Limits;

@@ -1,10 +1,10 @@
-//! Sets of characters that Unicode names: general categories and scripts.
+//! Sets of characters by Unicode name: general categories and scripts.
 //!
-//! The names are those that Go 1.26 takes, which knows Unicode 15.0: case, blanks, `-` and `_` do
-//! not matter, a category has a short name and a long one, and a script only the long one. Go takes
-//! no script whose name has more than one word (`\p{Old_Italic}`), so that none is taken here. The
-//! characters are those of a newer Unicode: what was added since is in its category and script
-//! here, and in none there.
+//! The names are those of Go 1.26, which knows Unicode 15.0. Case, blanks, `-` and `_` are ignored;
+//! a category has a short name and a long one, and a script only the long one. Go accepts no script
+//! whose name has more than one word (`\p{Old_Italic}`), and neither does this module. The
+//! characters are those of a newer Unicode: characters added since have their category and script
+//! here, and none in Go.
 
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 use icu_properties::{CodePointMapData, PropertyNamesLong, PropertyParser};
@@ -17,7 +17,7 @@ pub(super) enum Category {
     Script(Script),
 }
 
-/// Scripts that Go does not know: those that were added since, and what has none.
+/// Scripts that Go does not know: those added since, and `Unknown`.
 const UNKNOWN: [&str; 5] = ["Garay", "Sidetic", "Sunuwar", "Todhri", "Unknown"];
 
 impl Category {
@@ -48,7 +48,7 @@ fn script(name: &str) -> Option<Category> {
     is_known.then_some(Category::Script(script))
 }
 
-/// The first letter large, the others small, and nothing between them.
+/// Returns the name with a capital first letter, all others small, and no separators.
 fn canonical(name: &str) -> Option<String> {
     let letters: String = name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).collect();
     if letters.is_empty() || !letters.bytes().all(|byte| byte.is_ascii_alphabetic()) {

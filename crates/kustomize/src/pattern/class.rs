@@ -1,4 +1,4 @@
-//! Sets of characters: what stands in brackets, and the ones that have a name.
+//! Sets of characters: bracket expressions and named classes.
 
 use super::category::Category;
 use super::letter_case::Cases;
@@ -6,16 +6,16 @@ use super::letter_case::Cases;
 /// A set of characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Class {
-    /// In order, and apart from one another.
+    /// Sorted and disjoint.
     ranges: Vec<(char, char)>,
-    /// Each once.
+    /// Without duplicates.
     named: Vec<Named>,
     is_negated: bool,
-    /// Without regard to case.
+    /// Case-insensitive.
     is_folded: bool,
 }
 
-/// A set that has a name, or whatever is not in it.
+/// A named set, or its complement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) set: Set,
@@ -32,7 +32,7 @@ pub(super) const DIGIT: &[(char, char)] = &[('0', '9')];
 pub(super) const SPACE: &[(char, char)] = &[('\t', '\n'), ('\x0c', '\r'), (' ', ' ')];
 pub(super) const WORD: &[(char, char)] = &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
 
-/// A class by the name it has between `[:` and `:]`.
+/// Returns the class of a name between `[:` and `:]`.
 pub(super) fn posix(name: &str) -> Option<&'static [(char, char)]> {
     Some(match name {
         "alnum" => &[('0', '9'), ('A', 'Z'), ('a', 'z')],
@@ -68,11 +68,11 @@ impl Class {
         Self { ranges: Vec::new(), named: Vec::new(), is_negated, is_folded }
     }
 
-    /// However often characters are written, they take no more than once.
+    /// Adds a range. Duplicates take no additional memory.
     pub(super) fn add(&mut self, low: char, high: char) {
         if self.ranges.len() == self.ranges.capacity() {
             self.tidy();
-            // As many again before the next time.
+            // The capacity doubles before the next cleanup.
             self.ranges.reserve(1 + self.ranges.len());
         }
         self.ranges.push((low, high));
@@ -84,7 +84,7 @@ impl Class {
         }
     }
 
-    /// To be asked, once all is in it.
+    /// Completes the class, so that it can be searched.
     pub(super) fn finished(mut self) -> Self {
         self.tidy();
         self.ranges.shrink_to_fit();
@@ -102,14 +102,14 @@ impl Class {
         });
     }
 
-    /// How many steps it takes to ask for a character.
+    /// Returns the number of steps to search for a character.
     pub(super) fn cost(&self) -> usize {
         let searched = self.ranges.len().checked_ilog2().map_or(0, |times| times as usize);
         let once = 1 + searched / 2 + 2 * self.named.len();
         if self.is_folded { once * 2 } else { once }
     }
 
-    /// How many bytes it takes.
+    /// Returns the bytes that the class takes.
     pub(super) fn bytes(&self) -> usize {
         let (range, named) = (size_of::<(char, char)>(), size_of::<Named>());
         size_of::<Self>() + self.ranges.capacity() * range + self.named.capacity() * named
@@ -119,8 +119,8 @@ impl Class {
         self.is_folded
     }
 
-    /// Whether a character is in it, of which all cases are given if any class is without regard to
-    /// case.
+    /// Reports whether the class has a character. `cases` has all of its cases if any class is
+    /// case-insensitive.
     pub(super) fn has(&self, c: char, cases: &Cases) -> bool {
         let plain = Cases::none();
         let cases = if self.is_folded { cases } else { &plain };

@@ -1,6 +1,6 @@
-//! Characters that are one without regard to case.
+//! Characters that are equal without regard to case.
 
-/// Those of more than two cases, as Go has them. Of all others upper and lower case are enough.
+/// Characters with more than two cases, as in Go. For all others upper and lower case suffice.
 const MORE: [&str; 27] = [
     "\u{4b}\u{6b}\u{212a}",
     "\u{53}\u{73}\u{17f}",
@@ -38,13 +38,13 @@ pub(super) struct Cases {
 }
 
 impl Cases {
-    /// As if there were no others.
+    /// Returns no other cases.
     pub(super) fn none() -> Self {
         Self::default()
     }
 
     pub(super) fn others(c: char) -> Self {
-        // No other letter of ASCII has more than two.
+        // No other ASCII letter has more than two cases.
         if c.is_ascii() && !matches!(c, 'K' | 'k' | 'S' | 's') {
             return Self::plain(c);
         }
@@ -54,7 +54,7 @@ impl Cases {
     }
 
     fn plain(c: char) -> Self {
-        // Go does not take i without a dot for a small I.
+        // For Go, the dotless i is not a small I.
         if c == 'ı' {
             return Self::none();
         }
@@ -63,13 +63,13 @@ impl Cases {
         Self { others: [other(one(c.to_lowercase())), other(upper), None] }
     }
 
-    /// All of them, with the character itself first.
+    /// Returns all cases, with the character itself first.
     pub(super) fn of(&self, c: char) -> impl Iterator<Item = char> {
         std::iter::once(c).chain(self.others.into_iter().flatten())
     }
 }
 
-/// The one letter that is another case of one whose upper case is written with two.
+/// Returns the single-letter case of a letter whose upper case has two letters.
 fn one_letter(c: char) -> Option<char> {
     let distance = match c {
         'ß' => return Some('ẞ'),

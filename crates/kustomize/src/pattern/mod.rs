@@ -1,12 +1,12 @@
-//! Regular expressions as Go writes them (RE2), because that is what selectors and field paths of
-//! kustomizations hold. Only whether a text matches is asked, so there are no captures; the time is
-//! bounded by the size of the pattern times that of the text, and spent from a budget.
+//! Regular expressions in the syntax of Go (RE2), because the selectors and field paths of
+//! kustomizations use it. Only whether a text matches is needed, so there are no captures. The time
+//! is bounded by the size of the pattern times that of the text, and spent from a budget.
 //!
-//! - `parse`: the syntax. `class`: sets of characters, `category` those that Unicode names, and
-//!   `letter_case` what they are without regard to case. `program`: what is run.
+//! - `parse`: the syntax. `class`: sets of characters, `category` those named by Unicode, and
+//!   `letter_case` their case variants. `program`: runs a pattern.
 //!
-//! Other than in Go, a pattern of more than 100,000 steps is refused, and characters that Unicode
-//! added after version 15.0 have their category and script.
+//! Unlike in Go, a pattern of more than 100,000 steps is rejected, and characters added to Unicode
+//! after version 15.0 have their category and script.
 
 mod category;
 mod class;
@@ -21,20 +21,20 @@ use std::sync::Arc;
 use crate::limits::Budget;
 use program::Program;
 
-/// A pattern, ready to be asked.
+/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern(Way);
 
-/// How it is asked. Most patterns are names, and there may be many of them.
+/// The form of a pattern. Most patterns are plain names, and there may be many of them.
 #[derive(Clone, Debug)]
 enum Way {
     Whole(Arc<str>),
     Within(Arc<str>),
-    /// Made from so many bytes.
+    /// The program, and the size of its source in bytes.
     Program(Arc<Program>, usize),
 }
 
-/// A pattern that is none. The words of the problem are Go's.
+/// An invalid pattern. The problem is in the words of Go.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {problem}: `{pattern}`: write a regular expression of RE2")]
 pub struct BadPattern {
@@ -43,7 +43,7 @@ pub struct BadPattern {
 }
 
 impl Pattern {
-    /// Matches wherever in a text it stands.
+    /// Compiles a pattern that matches anywhere in a text.
     pub fn new(pattern: &str) -> Result<Self, BadPattern> {
         if is_literal(pattern) {
             return Ok(Self(Way::Within(pattern.into())));
@@ -54,8 +54,8 @@ impl Pattern {
         }
     }
 
-    /// Matches whole texts only. It is put together as a text, as in kustomize: what is no pattern
-    /// alone may be one so.
+    /// Compiles a pattern that matches whole texts only. As in kustomize it is concatenated as
+    /// text, so that an invalid pattern may become a valid one.
     pub fn whole(pattern: &str) -> Result<Self, BadPattern> {
         if is_literal(pattern) {
             return Ok(Self(Way::Whole(pattern.into())));
@@ -63,7 +63,7 @@ impl Pattern {
         Self::new(&format!("^(?:{pattern})$")).map_err(|bad| BadPattern { pattern: pattern.into(), ..bad })
     }
 
-    /// The one text that it matches, if there is but one.
+    /// Returns the only text that matches, if there is exactly one.
     pub fn only(&self) -> Option<&str> {
         match &self.0 {
             Way::Whole(literal) => Some(literal),
@@ -71,8 +71,8 @@ impl Pattern {
         }
     }
 
-    /// How many steps it took to make. As many as it takes bytes: so whoever keeps many of them
-    /// comes to the end of the steps before that of the memory.
+    /// Returns the number of steps to compile the pattern. It equals the number of bytes, so that a
+    /// build with many patterns runs out of steps before memory.
     pub(crate) fn size(&self) -> usize {
         match &self.0 {
             Way::Whole(literal) | Way::Within(literal) => 1 + literal.len() / 8,
@@ -80,8 +80,8 @@ impl Pattern {
         }
     }
 
-    /// Whether a text matches. Where the budget ends before that is known it does not, of which
-    /// whoever asks for more is told.
+    /// Reports whether a text matches. If the budget ends first, the result is false, and the next
+    /// expense reports the limit.
     pub fn is_match(&self, text: &str, budget: &Budget) -> bool {
         match &self.0 {
             Way::Whole(literal) => {
@@ -97,7 +97,7 @@ impl Pattern {
     }
 }
 
-/// Whether nothing in it means anything but itself.
+/// Reports whether the pattern has no special characters.
 fn is_literal(pattern: &str) -> bool {
     !pattern.contains(['\\', '.', '+', '*', '?', '(', ')', '|', '[', ']', '{', '}', '^', '$'])
 }

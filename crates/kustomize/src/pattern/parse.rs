@@ -1,4 +1,4 @@
-//! The syntax of patterns. What Go refuses is refused, with the same words.
+//! Parses patterns. Patterns that Go rejects are rejected with the same words.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use super::class::{Class, DIGIT, Named, SPACE, Set, WORD, posix};
 use super::letter_case::Cases;
 use super::program::{MAX_STEPS, Place, TOO_LARGE, Tree};
 
-/// The most that something is repeated, also by repetitions in one another.
+/// The maximum number of repetitions, including nested ones.
 const MAX_REPEAT: u32 = 1000;
-/// The deepest that groups are nested.
+/// The maximum nesting of groups.
 const MAX_DEPTH: usize = 200;
 
 type Parsed<T> = Result<T, &'static str>;
@@ -25,9 +25,9 @@ struct Parser<'p> {
     rest: &'p str,
     flags: Flags,
     depth: usize,
-    /// How many parts were read.
+    /// The number of parts read so far.
     parts: usize,
-    /// Whether nothing that follows closes the name of a class.
+    /// No later text closes the name of a class.
     has_no_names: bool,
 }
 
@@ -61,7 +61,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Up to the end, or to the bracket that closes a group.
+    /// Parses up to the end, or to the bracket that closes a group.
     fn alternatives(&mut self) -> Parsed<Tree> {
         let mut all = Vec::new();
         let mut one = Vec::new();
@@ -80,7 +80,7 @@ impl<'p> Parser<'p> {
         Ok(if all.len() == 1 { all.remove(0) } else { Tree::Any(all) })
     }
 
-    /// One thing, or what repeats the one before it.
+    /// Parses one element, or a repetition of the one before it.
     fn piece(&mut self, one: &mut Vec<Tree>) -> Parsed<()> {
         if self.eat("\\Q") {
             let (literal, rest) = self.rest.split_once("\\E").unwrap_or((self.rest, ""));
@@ -107,8 +107,8 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// One more part. It counts before the repetitions are known, since a long text would be much
-    /// more when it is read.
+    /// Counts one more part. This happens before the repetitions are known, because a parsed text
+    /// is much larger than its source.
     fn count(&mut self) -> Parsed<()> {
         self.parts += 1;
         if self.parts > MAX_STEPS { Err(TOO_LARGE) } else { Ok(()) }
@@ -190,8 +190,8 @@ impl<'p> Parser<'p> {
         Ok(Some(tree))
     }
 
-    /// Whether a group follows for which the flags are; otherwise they are for all that follows in
-    /// the one around.
+    /// Parses flags and reports whether they apply to the group that follows; otherwise they apply
+    /// to the rest of the enclosing group.
     fn set_flags(&mut self) -> Parsed<bool> {
         const UNSUPPORTED: &str = "invalid or unsupported Perl syntax";
         let (mut value, mut flags) = (true, self.flags);
@@ -208,7 +208,7 @@ impl<'p> Parser<'p> {
                     continue;
                 }
                 end @ (':' | ')') => {
-                    // `(?-)` sets nothing; `(?)` and `(?:` do not try to.
+                    // `(?-)` sets no flag and is an error; `(?)` and `(?:` are valid.
                     if is_empty && !value {
                         return Err(UNSUPPORTED);
                     }
@@ -243,7 +243,7 @@ impl<'p> Parser<'p> {
         Ok(self.character(c))
     }
 
-    /// A class that has a name, after its backslash.
+    /// Parses a named class after its backslash.
     fn named(&mut self) -> Parsed<Option<Named>> {
         let Some(c) = self.peek() else { return Ok(None) };
         let ranges = match c.to_ascii_lowercase() {
@@ -281,7 +281,7 @@ impl<'p> Parser<'p> {
         Ok(Named { set, is_negated })
     }
 
-    /// One character, after its backslash.
+    /// Parses an escaped character after its backslash.
     fn escaped(&mut self) -> Parsed<char> {
         const INVALID: &str = "invalid escape sequence";
         let c = self.next().ok_or("trailing backslash at end of expression")?;
@@ -385,7 +385,7 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// `{2}`, `{2,}` or `{2,3}`, and what follows. Anything else is text.
+/// Parses `{2}`, `{2,}` or `{2,3}`, and returns the rest. Anything else is literal text.
 fn counts(text: &str) -> Option<((u32, Option<u32>), &str)> {
     let (least, rest) = number(text.strip_prefix('{')?)?;
     let (most, rest) = match rest.strip_prefix(',') {
@@ -396,12 +396,12 @@ fn counts(text: &str) -> Option<((u32, Option<u32>), &str)> {
     Some(((least, most), rest.strip_prefix('}')?))
 }
 
-/// A number that a text begins with, and what follows.
+/// Parses a number at the beginning of a text, and returns the rest.
 fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     let is_number = !digits.is_empty() && (digits == "0" || !digits.starts_with('0'));
-    // What is too large for a number is too large anyway.
+    // A number that does not fit is above the maximum anyway.
     is_number.then(|| (digits.parse().unwrap_or(u32::MAX), rest))
 }
 
@@ -418,7 +418,7 @@ fn repeat(tree: Tree, least: u32, most: Option<u32>) -> Parsed<Tree> {
     Ok(Tree::Repeat { tree: Box::new(tree), least, most, times })
 }
 
-/// How often the innermost is repeated by counts.
+/// Returns how often the innermost element is repeated by counts.
 fn repeated(tree: &Tree) -> u32 {
     match tree {
         Tree::Character(_) | Tree::Class(_) | Tree::At(_) => 1,

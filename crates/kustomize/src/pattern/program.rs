@@ -1,5 +1,5 @@
-//! A pattern as steps, all of which that are possible are taken at once: a text is read once,
-//! whatever the pattern.
+//! Runs a pattern as a set of steps that are all active at once: a text is read once, whatever the
+//! pattern.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use super::class::Class;
 use super::letter_case::Cases;
 use crate::limits::Budget;
 
-/// More are refused, whether they are written or come from repetitions.
+/// The maximum number of steps, including those from repetitions.
 pub(super) const MAX_STEPS: usize = 100_000;
 pub(super) const TOO_LARGE: &str = "expression too large";
 
-/// A pattern as it was read.
+/// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
     Character(char),
-    /// One for all of its repetitions.
+    /// Shared by all of its repetitions.
     Class(Arc<Class>),
     At(Place),
     All(Vec<Tree>),
@@ -24,7 +24,7 @@ pub(super) enum Tree {
         tree: Box<Tree>,
         least: u32,
         most: Option<u32>,
-        /// How often the innermost is repeated, by all counts around it.
+        /// The number of repetitions of the innermost element, by all counts around it.
         times: u32,
     },
 }
@@ -62,7 +62,7 @@ enum Step {
 }
 
 impl Step {
-    /// What it costs to take it with one character.
+    /// Returns the cost of this step for one character.
     fn cost(&self) -> usize {
         match self {
             Self::Class(class) => 2 + class.cost(),
@@ -74,19 +74,20 @@ impl Step {
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     steps: Vec<Step>,
-    /// Parts of the pattern, each as often as it is repeated, also where nothing comes of it.
+    /// The number of parts of the pattern, counted once per repetition, including parts without an
+    /// effect.
     parts: usize,
-    /// Of the classes, each once.
+    /// The bytes of all classes, each counted once.
     class_bytes: usize,
     is_folded: bool,
 }
 
-/// Steps that are possible now, each once.
+/// The active steps, without duplicates.
 struct States {
     order: Vec<usize>,
     seen: Vec<bool>,
     cost: usize,
-    /// Those that are yet to be looked at, while some are added.
+    /// Steps still to be followed, while others are added.
     open: Vec<usize>,
 }
 
@@ -112,8 +113,8 @@ impl Program {
         Ok(program)
     }
 
-    /// How many bytes it takes. Parts of which nothing comes take time to make, so that they count
-    /// too.
+    /// Returns the bytes that the program takes. Parts without an effect count too, because they
+    /// take time to compile.
     pub(super) fn bytes(&self) -> usize {
         self.steps.len() * size_of::<Step>() + self.class_bytes + self.parts
     }
@@ -224,7 +225,8 @@ impl Program {
         }
     }
 
-    /// Adds a step and all that follow from it without reading. Whether the end is among them.
+    /// Adds a step and all steps reachable from it without reading a character. Reports whether the
+    /// end is among them.
     fn reach(&self, from: usize, before: Option<char>, next: Option<char>, states: &mut States) -> bool {
         states.open.push(from);
         while let Some(at) = states.open.pop() {

@@ -1,4 +1,4 @@
-//! Patterns, and what they match.
+//! Patterns, and the texts they match.
 
 use super::*;
 

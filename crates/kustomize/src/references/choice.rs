@@ -1,4 +1,4 @@
-//! Which of several resources a name is of.
+//! Chooses the resource that a name refers to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,19 +7,20 @@ use crate::identity::{Gvk, Id};
 use crate::node::{Content, Node, Tag};
 use crate::resource::Resource;
 
-/// Who names something.
+/// A resource that refers to another one.
 pub(super) struct Referrer<'a> {
     pub(super) id: &'a Id,
     prefixes: Vec<Arc<str>>,
     suffixes: Vec<Arc<str>>,
-    /// Namespaces whose service accounts a RoleBinding names.
+    /// Namespaces of the service accounts that a RoleBinding names.
     account_namespaces: BTreeSet<Arc<str>>,
-    /// Group and kind of the role that it names.
+    /// Group and kind of the role that a RoleBinding names.
     role: Option<Gvk>,
 }
 
 impl<'a> Referrer<'a> {
-    /// `None` if it is a RoleBinding that names an account in no namespace, or nobody.
+    /// Returns `None` for a RoleBinding that names a service account without a namespace, or has no
+    /// subjects.
     pub(super) fn of(resource: &Resource, id: &'a Id) -> Option<Self> {
         Some(Self {
             id,
@@ -47,7 +48,7 @@ fn account_namespaces(resource: &Resource) -> Option<BTreeSet<Arc<str>>> {
     Some(namespaces)
 }
 
-/// What is read as a text. A time is none.
+/// Returns a scalar that is read as a string. A timestamp is not one.
 fn text(node: &Node) -> Option<Arc<str>> {
     let scalar = node.as_scalar()?;
     let tag = if scalar.tag == Tag::Any { Tag::of(&scalar.text) } else { scalar.tag };
@@ -59,17 +60,17 @@ fn role(resource: &Resource) -> Option<Gvk> {
     Some(Gvk::new(text("apiGroup")?, "", text("kind")?))
 }
 
-/// What may be named.
+/// A resource that may be referred to.
 struct Named {
     id: Id,
-    /// Kinds, names and namespaces that it had, the oldest first.
+    /// Former kinds, names and namespaces, the oldest first.
     former: Vec<Id>,
     prefixes: Vec<Arc<str>>,
     suffixes: Vec<Arc<str>>,
 }
 
 impl Named {
-    /// The namespace that it was in at first.
+    /// Returns its first namespace.
     fn original_namespace(&self) -> &str {
         self.former.first().unwrap_or(&self.id).effective_namespace()
     }
@@ -78,8 +79,8 @@ impl Named {
         self.former.iter().any(|former| former.gvk.is_selected(gvk))
     }
 
-    /// Whether it was given the same prefixes and suffixes as who names it, as far as both have
-    /// some, or exactly.
+    /// Reports whether it was given the same prefixes and suffixes as the referrer. With
+    /// `may_have_none`, a resource without any matches too.
     fn is_affixed_as(&self, referrer: &Referrer<'_>, may_have_none: bool) -> bool {
         let is_same = |own: &[Arc<str>], other: &[Arc<str>]| {
             may_have_none && (own.is_empty() || other.is_empty()) || end_the_same(own, other)
@@ -96,7 +97,7 @@ fn end_the_same(one: &[Arc<str>], other: &[Arc<str>]) -> bool {
     }
 }
 
-/// All resources, by the names they had.
+/// All resources, by their former names.
 pub(super) struct Choice {
     all: Vec<Named>,
     by_former_name: BTreeMap<Arc<str>, Vec<usize>>,
@@ -117,7 +118,7 @@ impl Choice {
         Self { all, by_former_name }
     }
 
-    /// What a resource was at first.
+    /// Returns the first kind of a resource.
     pub(super) fn original_gvk(&self, at: usize) -> Gvk {
         let named = &self.all[at];
         named.former.first().unwrap_or(&named.id).gvk.clone()
@@ -131,8 +132,8 @@ impl Choice {
         Arc::clone(&self.all[at].id.namespace)
     }
 
-    /// How many steps it takes to choose: all that had the name are looked at with all names they
-    /// had, and whoever is in a namespace.
+    /// Returns the number of steps to choose: all former names of each resource with this name are
+    /// compared, and with a namespace all resources.
     pub(super) fn cost(&self, name: &str, within: Option<Option<&str>>) -> usize {
         let places = self.by_former_name.get(name).map(Vec::as_slice).unwrap_or_default();
         let names: usize = places.iter().map(|at| 2 + self.all[*at].former.len()).sum();
@@ -140,8 +141,9 @@ impl Choice {
         1 + names + everybody
     }
 
-    /// What a name is of; `None` if of nothing here, and all that it may be of if that cannot be
-    /// told. `within`: a namespace may stand beside the name, and does.
+    /// Returns the resource that a name refers to, `None` if there is none here, or all candidates
+    /// if the name is ambiguous. `within` is `Some` if a namespace can be given next to the name,
+    /// and holds it if it is.
     pub(super) fn choose(
         &self,
         name: &str,
@@ -167,8 +169,8 @@ impl Choice {
         self.one_of(candidates, referrer, within.is_some())
     }
 
-    /// Those that were in a namespace at first. Only if there is nothing at all that was, those
-    /// that are in it now.
+    /// Returns the candidates whose first namespace is this one. Only if no resource at all began
+    /// there, returns those that are in it now.
     fn in_namespace(&self, candidates: Vec<usize>, namespace: &str, referrer: &Referrer<'_>) -> Vec<usize> {
         let is_scoped = |named: &Named| !named.id.is_cluster_scoped;
         let was_in = |named: &Named| is_scoped(named) && named.original_namespace() == namespace;
@@ -219,7 +221,7 @@ fn named(resource: &Resource, id: &Id) -> Named {
     }
 }
 
-/// Whether somebody can name something at all, for the namespaces that both are in.
+/// Reports whether the referrer can refer to this resource at all, given the namespaces of both.
 fn can_be_named(named: &Named, referrer: &Referrer<'_>) -> bool {
     let (own, by) = (&named.id, referrer.id);
     by.is_cluster_scoped
@@ -228,7 +230,7 @@ fn can_be_named(named: &Named, referrer: &Referrer<'_>) -> bool {
         || referrer.account_namespaces.contains(&own.namespace)
 }
 
-/// The same, of everything but service accounts, which bindings name across namespaces.
+/// Reports the same for all kinds except service accounts, which bindings name across namespaces.
 fn is_near(named: &Named, referrer: &Referrer<'_>) -> bool {
     let (own, by) = (&named.id, referrer.id);
     by.is_cluster_scoped || own.is_cluster_scoped || &*own.gvk.kind == "ServiceAccount" || own.is_in_namespace_of(by)

@@ -1,5 +1,5 @@
-//! The names that resources have of each other. Where one was renamed, whoever names it by a name
-//! that it had before is given the one it has now.
+//! Names by which resources refer to each other. If a resource was renamed, references to a former
+//! name are changed to the current one.
 
 mod choice;
 
@@ -16,13 +16,13 @@ use crate::origin::Origin;
 use crate::resource::Resource;
 use choice::{Choice, Referrer};
 
-/// The field leads through something that has no fields.
+/// The path leads through a node that has no fields.
 pub(crate) const NO_FIELDS: &str = "expected sequence or mapping node";
 
-/// The field is none of a map.
+/// The last part of the path is not a field of a map.
 const NO_NAME: &str = "a number, `-`, `*` or what is in brackets names an item of a list, and there is a map";
 
-/// Does something with what stands in a field; nothing where it is not there or null.
+/// Applies a function to the value of a field, unless it is missing or null.
 pub(crate) fn follow_field<P: From<&'static str> + From<Exceeded>>(
     field: &FieldSpec,
     node: &mut Node,
@@ -66,19 +66,19 @@ pub struct BadReference {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// It may be any of these.
+    /// The name is ambiguous; these are the candidates.
     Several(Vec<Id>),
-    /// The field leads to a map without a name.
+    /// The field holds a map without a name.
     NoName,
-    /// The field leads to a list within a list.
+    /// The field holds a list within a list.
     NoText,
-    /// The field leads through something that has no fields.
+    /// The path leads through a node that has no fields.
     NoFields,
-    /// An account is named, and its namespace is left empty; or a subject is no map, or its kind no
-    /// text.
+    /// A service account without a namespace, a subject that is not a map, or a subject whose kind
+    /// is not a string.
     NoNamespace,
-    /// The version of who names others is null or begins with a slash, by which kustomize does not
-    /// know it again.
+    /// The version of the referrer is null or begins with a slash, and kustomize cannot find the
+    /// resource by it again.
     NoVersion,
     Limit(Exceeded),
 }
@@ -130,8 +130,8 @@ impl std::error::Error for BadReference {
     }
 }
 
-/// Gives every name that was changed to those who have the former one. `ids` are those of the
-/// resources, in their order.
+/// Corrects all references to renamed resources. `ids` are the current ids of the resources, in
+/// their order.
 pub fn correct(
     resources: &mut [Resource],
     ids: &[Id],
@@ -179,7 +179,7 @@ pub fn correct(
     drop(choice);
     for (named, by) in referrals {
         let named = &mut resources[named];
-        // Most are named once.
+        // Most are referred to once.
         if named.referred_by.is_empty() {
             named.referred_by.reserve_exact(1);
         }
@@ -197,8 +197,8 @@ fn has_no_version(node: &Node) -> bool {
     })
 }
 
-/// The fields that name something, by the kind of who has them; those of any kind under the empty
-/// one.
+/// Groups the reference fields by the kind of the referrer; those of any kind are under the empty
+/// name.
 fn by_kind(known: &[NameReference]) -> BTreeMap<&str, Vec<(usize, usize)>> {
     let mut by_kind: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
     for (of, reference) in known.iter().enumerate() {
@@ -209,7 +209,7 @@ fn by_kind(known: &[NameReference]) -> BTreeMap<&str, Vec<(usize, usize)>> {
     by_kind
 }
 
-/// The fields by which something of a kind names others, in the order they are known.
+/// Returns the fields by which a kind refers to others, in their order.
 fn fields_of<'k>(
     by_kind: &BTreeMap<&str, Vec<(usize, usize)>>,
     gvk: &Gvk,
@@ -220,18 +220,18 @@ fn fields_of<'k>(
     let any = if gvk.kind.is_empty() { &[][..] } else { of("") };
     let mut places: Vec<(usize, usize)> = of(&gvk.kind).iter().chain(any).copied().collect();
     places.sort_unstable();
-    // Those of another group or version are looked at, too.
+    // Fields of another group or version are checked, too.
     budget.steps(2 * places.len())?;
     let fields = places.into_iter().map(|(of, at)| (&known[of].referred, &known[of].fields[at]));
     Ok(fields.filter(|(_, field)| gvk.is_selected(&field.gvk)).collect())
 }
 
-/// The names of a field's path. A mark of lists says nothing here.
+/// Returns the parts of a field's path. The mark of lists has no effect here.
 fn parts(field: &FieldSpec) -> Vec<String> {
     field.names().iter().map(|name| name.strip_suffix("[]").unwrap_or(name).to_owned()).collect()
 }
 
-/// A field that may name something, on the way through a resource.
+/// A field that may refer to a resource, while a referrer is walked.
 struct Naming<'a> {
     choice: &'a Choice,
     referrer: &'a Referrer<'a>,
@@ -264,7 +264,7 @@ impl Naming<'_> {
         }
     }
 
-    /// A map that names something by `name` and `namespace`.
+    /// Corrects a map that refers to a resource by `name` and `namespace`.
     fn map(&mut self, map: &mut Map, at: Origin) -> Result<(), (Origin, Problem)> {
         self.budget.spend(found_among(map.len()));
         let name = map.get("name").ok_or((at, Problem::NoName))?.as_text().unwrap_or_default().to_owned();
@@ -286,7 +286,8 @@ impl Naming<'_> {
         if new_namespace.is_empty() { Ok(()) } else { put("namespace", &new_namespace) }
     }
 
-    /// What a name is of. `within`: the namespace that stands beside the name, if one can.
+    /// Chooses the resource that a name refers to. `within` is the namespace next to the name, if
+    /// one is possible.
     fn choose(
         &mut self,
         name: &str,

@@ -1,11 +1,11 @@
-//! Names of renamed resources, and whose they are.
+//! References to renamed resources.
 
 use super::*;
 use crate::defaults::Defaults;
 use crate::read::read;
 use crate::resource::Former;
 
-/// Resources of a text. Each is what it was before, under another name.
+/// Reads resources and renames each; the former names are recorded.
 fn renamed(text: &str, prefix: &str) -> Vec<Resource> {
     let nodes = read("resources.yaml", text, Origin::default()).unwrap();
     nodes.into_iter().map(|node| rename(Resource::new(node), prefix)).collect()

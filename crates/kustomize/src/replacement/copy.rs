@@ -1,4 +1,4 @@
-//! A value on its way to where it is copied: how much it is, and what it does to what stands there.
+//! Copies a value into a node: the cost of the copy, and its effect on the old value.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::origin::Origin;
 
 use super::{FieldOptions, ReplacementError};
 
-/// What it costs to copy a node as often as it is on the way, and to drop the one in its place.
+/// The steps for all copies of a node on the way, and to drop the one it replaces.
 pub(super) const COPIED: usize = 16;
 
-/// Whether what is noted of a resource stands there or below, as kustomize has it.
+/// Reports whether kustomize's records about a resource are at this place or below.
 pub(super) fn holds_notes(place: &[Step]) -> bool {
     let is = |step: &Step, wanted: &str| matches!(step, Step::Field(name) if **name == *wanted);
     match place {
@@ -22,7 +22,8 @@ pub(super) fn holds_notes(place: &[Step]) -> bool {
     }
 }
 
-/// Ends that scalars of a copy are one node with those that they were copied from.
+/// Gives the scalars of a copy their own strings, so that they are no longer shared with the
+/// originals.
 pub(super) fn own_texts(node: &mut Node) {
     match &mut node.content {
         Content::Scalar(scalar) => scalar.text = Arc::from(&*scalar.text),
@@ -31,8 +32,8 @@ pub(super) fn own_texts(node: &mut Node) {
     }
 }
 
-/// Counts a value in the place of a node, before it is put there: texts that are put into
-/// themselves double each time.
+/// Counts a replacement of a node's value before it happens: a text inserted into itself doubles
+/// each time.
 pub(super) fn account(
     node: &Node,
     value: &Node,
@@ -44,8 +45,7 @@ pub(super) fn account(
     let kept = if is_part { old.bytes } else { 0 };
     budget.steps(COPIED * (old.nodes + new.nodes) + new.texts() / BYTES + kept)?;
     let made = new.bytes.saturating_add(kept);
-    // A text is put together first, and then becomes one that can be shared: it is there twice for
-    // a moment.
+    // The text is built first and then copied to a shared string: both exist for a moment.
     let passing = if is_part { made } else { 0 };
     budget.hold(made.saturating_add(passing))?;
     budget.release(old.bytes.saturating_add(passing));
@@ -60,7 +60,8 @@ pub(super) fn depth(node: &Node) -> usize {
     }
 }
 
-/// Makes a text of nothing that stands between braces or brackets: that is what Go writes there.
+/// Makes an empty scalar without a tag a string if it is between braces or brackets, because that is
+/// what Go writes there.
 pub(super) fn settle(root: &mut Node, place: &[Step]) {
     let is_nothing = |node: &Node| node.as_scalar().is_some_and(|own| own.text.is_empty() && own.tag == Tag::Any);
     if !at(root, place).is_some_and(is_nothing) {
@@ -77,7 +78,7 @@ pub(super) fn settle(root: &mut Node, place: &[Step]) {
     }
 }
 
-/// Puts a value in the place of a node, or of a part of its text.
+/// Replaces the value of a node, or a part of its text.
 pub(super) fn set(
     node: &mut Node,
     value: Node,
@@ -108,8 +109,8 @@ pub(super) fn set(
     Ok(())
 }
 
-/// A text with another part in it: in the place of the one with this number, behind all others, or
-/// before them. It may be large, and takes no more room than it needs.
+/// Returns a text with another part: instead of the one at the index, after the last, or before the
+/// first. The text may be large, so its capacity is exact.
 pub(super) fn with_part(own: &str, options: &FieldOptions, part: &str) -> String {
     let delimiter = &*options.delimiter;
     let Ok(index) = usize::try_from(options.index) else { return [part, delimiter, own].concat() };

@@ -1,10 +1,10 @@
-//! Replacements: the value of one field, or a text, is written to others.
+//! Replacements: write the value of a field, or a fixed text, to other fields.
 //!
-//! - `copy`: a value that is put somewhere. `structured`: fields in the JSON or YAML that a text
-//!   holds. `layout`: how that YAML is written anew.
+//! - `copy`: copies a value into a node. `structured`: fields in JSON or YAML inside a text.
+//!   `layout`: writes that YAML again.
 //!
-//! A scalar takes the text of the value and keeps what it was read as; anything else is replaced by
-//! the value as it is.
+//! A scalar takes the text of the value and keeps its own type; any other node is replaced by the
+//! value.
 
 mod copy;
 mod layout;
@@ -27,13 +27,13 @@ use crate::selector::{BadSelector, Selector, TargetSelection};
 use copy::{account, depth, holds_notes, own_texts, set, settle};
 use layout::Unwritten;
 
-/// The field of a source or target that names none.
+/// The default field of a source or target.
 const DEFAULT_PATH: &str = "metadata.name";
-/// What it costs to find a field and to write it.
+/// The steps to find a field and to write it.
 const WRITTEN: usize = 50;
-/// What it costs to copy a node once, and to drop it.
+/// The steps to copy a node once, and to drop it.
 const CLONED: usize = 2;
-/// The deepest that a copied value may end up.
+/// The maximum depth of a copied value.
 const MAX_DEPTH: usize = 1000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,15 +41,15 @@ pub struct Replacement {
     pub source: Option<Source>,
     /// The value itself, instead of a source.
     pub value: Option<Arc<str>>,
-    /// None if there is no such field.
+    /// `None` if the field is omitted.
     pub targets: Option<Vec<Target>>,
-    /// Where it is written.
+    /// The place where it is written.
     pub origin: Origin,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// What is empty is any.
+    /// Empty parts match anything.
     pub id: Id,
     pub path: Arc<str>,
     pub options: Option<FieldOptions>,
@@ -63,8 +63,8 @@ pub struct Target {
     pub options: Option<FieldOptions>,
 }
 
-/// Which part of a text is meant, and whether a field is made. `encoding` is read by kustomize and
-/// has no effect.
+/// Selects a part of a text, and whether to create a missing field. `encoding` is accepted but has
+/// no effect, as in kustomize.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldOptions {
     pub delimiter: Arc<str>,
@@ -119,7 +119,7 @@ pub enum ReplacementError {
     Limit(#[from] Exceeded),
 }
 
-/// As kustomize writes it in messages.
+/// Formats as kustomize does in messages.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.id)?;
@@ -135,9 +135,8 @@ impl fmt::Display for Source {
     }
 }
 
-/// Carries out replacements, one after the other. Texts that are written are from where the
-/// replacement is; copied maps and lists keep where they came from. An error comes with where the
-/// replacement is.
+/// Applies replacements in sequence. The origin of written texts is the replacement; copied maps
+/// and lists keep their origin. Returns an error together with the place of the replacement.
 pub fn replace(
     resources: &mut [Resource],
     replacements: &[Replacement],
@@ -155,10 +154,10 @@ pub fn replace(
     })
 }
 
-/// What is copied.
+/// The value to copy.
 enum Value {
     Fixed(Node),
-    /// The field of a source as it is when it is copied: an earlier target may be the source
+    /// The field of a source, read each time it is copied: an earlier target may be the source
     /// itself.
     Field {
         resource: usize,
@@ -168,17 +167,17 @@ enum Value {
 
 struct Work<'r> {
     resources: &'r mut [Resource],
-    /// What each is and was called.
+    /// The current and former ids of each resource.
     ids: Vec<Vec<Id>>,
-    /// Where those are that have or had a name.
+    /// The positions of the resources that have or had a name.
     called: BTreeMap<Arc<str>, BTreeSet<usize>>,
-    /// Of the replacement that is carried out.
+    /// The origin of the current replacement.
     origin: Origin,
     budget: &'r Budget,
 }
 
 impl Work<'_> {
-    /// Keeps what a resource is and was called, which it may be no longer.
+    /// Records the ids of a resource, which may change.
     fn learn(&mut self, resource: usize, ids: Vec<Id>) {
         self.budget.spend(2 * ids.len());
         if self.ids[resource] == ids {
@@ -194,7 +193,8 @@ impl Work<'_> {
         }
     }
 
-    /// Where those are that have or had a name, in their order; all if it may be any.
+    /// Returns the positions of the resources that have or had a name, in their order; all
+    /// resources for `None`.
     fn called(&self, name: Option<&str>) -> Vec<usize> {
         match name {
             Some(name) => self.called.get(name).into_iter().flatten().copied().collect(),
@@ -244,7 +244,7 @@ impl Work<'_> {
         let place = found.map_err(wrong)?;
         let no_value = || ReplacementError::NoValue { path: Arc::clone(&path), id: Box::new(source.id.clone()) };
         let place = place.ok_or_else(no_value)?;
-        // Kustomize sees what it noted there.
+        // For kustomize, the annotations are never empty if it has recorded something in them.
         let has_notes = self.resources[resource].is_annotated && holds_notes(&place);
         let node = at(root, &place).filter(|node| has_notes || !is_empty(node)).ok_or_else(no_value)?;
         let Some(options) = source.options.as_ref().filter(|options| !options.delimiter.is_empty()) else {
@@ -278,7 +278,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes the value to all that a path leads to in a resource.
+    /// Writes the value to all fields of a resource that a path matches.
     fn write(
         &mut self,
         resource: usize,
@@ -296,7 +296,7 @@ impl Work<'_> {
         done
     }
 
-    /// The same, of the value as it is now.
+    /// Writes the current value in the same way.
     fn write_copy(
         &mut self,
         resource: usize,
@@ -347,7 +347,7 @@ impl Work<'_> {
     ) -> Result<(), ReplacementError> {
         let Some(current) = self.current(value) else { return Ok(()) };
         let Some(node) = at(&self.resources[resource].node, place) else { return Ok(()) };
-        // A copy that is too much is not even made.
+        // A copy that exceeds the limit is not even created.
         account(node, current, options, self.budget)?;
         let mut copy = current.clone();
         if let Value::Field { resource: from, place: field } = value
@@ -355,7 +355,7 @@ impl Work<'_> {
             && field.len() > place.len()
             && field.starts_with(place)
         {
-            // What the source stands in is about to go.
+            // The node that contains the source is about to be replaced.
             *value = Value::Fixed(copy.clone());
         }
         if copy.as_scalar().is_none() && place.len() + depth(&copy) > MAX_DEPTH {
@@ -383,8 +383,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Where a map takes the place of all annotations, what was noted in them goes; and what was
-    /// noted in it comes along. None if nothing changes in that.
+    /// Returns the change of kustomize's records, if any. A map that replaces all annotations drops
+    /// the records in them; if it was copied from annotations, it brings its own.
     fn noted(&self, value: &Value, place: &[Step], copy: &Node) -> Option<Option<Noted>> {
         if copy.as_scalar().is_some() || !holds_notes(place) {
             return None;
@@ -395,7 +395,7 @@ impl Work<'_> {
         })
     }
 
-    /// The value as it is now.
+    /// Returns the current value.
     fn current<'v>(&'v self, value: &'v Value) -> Option<&'v Node> {
         match value {
             Value::Fixed(node) => Some(node),

@@ -1,6 +1,6 @@
-//! Fields in a text: `data.config\.json.server.port` is the port in the JSON that the text of
-//! `config.json` holds. The text is written anew, as JSON if it began so and as YAML otherwise.
-//! Options about delimiters have no effect in it.
+//! Fields inside a text: `data.config\.json.server.port` is the port in the JSON text of
+//! `config.json`. The text is written again, as JSON if it began as JSON and otherwise as YAML.
+//! Delimiter options have no effect inside it.
 
 use std::sync::Arc;
 
@@ -14,12 +14,13 @@ use crate::read::read_first;
 use super::copy::COPIED;
 use super::layout::{self, Unwritten};
 
-/// What it costs to read a byte, and to write it anew.
+/// The steps to read a byte and write it again.
 const READ: usize = 16;
-/// The bytes that a node takes in the text's own tree, with its comments and where it stood.
+/// The bytes of a node in the tree of the text, with its comments and position.
 const LAID_OUT: usize = 300;
 
-/// Whether a path led into a text and the value was written there. If not, nothing has changed.
+/// Writes the value if a path leads into a text, and reports whether it does. Otherwise nothing
+/// changes.
 pub(super) fn write(
     root: &mut Node,
     parts: &[String],
@@ -48,7 +49,7 @@ pub(super) fn write(
     };
     let text: Arc<str> = scalar.text.clone();
     let is_json = text.trim_start().starts_with(['{', '[']);
-    // A long text is there once for each place.
+    // A long value is copied for each place.
     let copied = Weight::of(value);
     budget.spend(
         COPIED.saturating_mul(copied.nodes).saturating_add(copied.texts() / BYTES).saturating_mul(matching.found.len()),
@@ -63,7 +64,7 @@ pub(super) fn write(
             _ => *node = value.clone(),
         }
     }
-    // Until the text is written, all that it says is there: as nodes, and as it was laid out.
+    // Until the text is written, its whole content is in memory: as nodes, and with its layout.
     budget.release(copies);
     let weight = Weight::of(inner);
     let held = weight.bytes.saturating_add(LAID_OUT * weight.nodes);
@@ -81,8 +82,8 @@ pub(super) fn write(
     Ok(true)
 }
 
-/// Whether it is a text of the kustomization: all else may have comments and quotes, which
-/// kustomize takes along where it replaces a map or a list.
+/// Reports whether the value is a text of the kustomization. All others may have comments and
+/// quotes, which kustomize copies when it replaces a map or a list.
 fn is_bare(value: &Node) -> bool {
     value.as_scalar().is_some_and(|own| own.tag == Tag::Any)
 }
@@ -95,7 +96,7 @@ fn as_json(inner: &mut Node, text: &str) -> Option<String> {
     Some(json)
 }
 
-/// Between brackets, nothing is written as an empty text.
+/// Between brackets, null is written as an empty string.
 fn fill(node: &mut Node) {
     match &mut node.content {
         Content::Scalar(own) if own.text.is_empty() && matches!(own.tag, Tag::Null | Tag::Any) => own.tag = Tag::Text,

@@ -1,4 +1,4 @@
-//! Replacements, and what they refuse.
+//! Replacements, and their errors.
 
 use super::copy::with_part;
 use super::*;

@@ -1,4 +1,4 @@
-//! A schema from an OpenAPI document.
+//! A schema read from an OpenAPI document.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 const STRATEGY: &str = "x-kubernetes-patch-strategy";
 const MERGE_KEY: &str = "x-kubernetes-patch-merge-key";
 const MERGE_KEYS: &str = "x-kubernetes-list-map-keys";
-/// How many references may lead to one another. Kustomize follows those in a circle forever.
+/// The maximum length of a chain of references. Kustomize follows a cycle of references forever.
 const MAX_REFERENCES: usize = 64;
-/// So many bytes of a text are gone through in a step.
+/// The bytes of text that one step covers.
 const BYTES: usize = 8;
 
-/// A document that is no schema.
+/// A document that is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSchema {
     #[error(
@@ -30,20 +30,20 @@ pub enum NoSchema {
     NoKind { at: Arc<str> },
 }
 
-/// What an OpenAPI document says.
+/// The content of an OpenAPI document.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     definitions: BTreeMap<Arc<str>, Part>,
     /// The names of definitions, by `apiVersion kind`.
     kinds: BTreeMap<String, Arc<str>>,
-    /// Whether a kind is in a namespace, by `apiVersion kind`.
+    /// Whether a kind is namespaced, by `apiVersion kind`.
     scopes: BTreeMap<String, bool>,
     pub(super) built_in: BuiltIn,
-    /// The steps that it took to answer, of which nobody was told yet.
+    /// The steps spent on lookups that no caller has collected yet.
     steps: Cell<usize>,
 }
 
-/// What it says of one node.
+/// The schema of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     given: &'a Given,
@@ -80,8 +80,8 @@ impl Given {
         Ok(())
     }
 
-    /// A kind is in a namespace if it is under one in any path, and in none if it is in others
-    /// only.
+    /// Records the scope of a kind: namespaced if any of its paths has a namespace, otherwise
+    /// cluster-scoped.
     fn add_path(&mut self, path: &Arc<str>, node: &Node) -> Result<(), NoSchema> {
         if let Some(kind) = node.at(&["get", KINDS]).and_then(Node::as_map) {
             let is_namespaced = path.contains("namespaces/{namespace}");
@@ -100,7 +100,7 @@ impl Given {
         self.steps.set(self.steps.get().saturating_add(steps));
     }
 
-    /// How many steps it took to answer since this was asked.
+    /// Returns the steps spent on lookups since the last call.
     pub(super) fn take_steps(&self) -> usize {
         self.steps.take()
     }
@@ -109,14 +109,14 @@ impl Given {
         self.scopes.get(&format!("{api_version} {kind}")).copied()
     }
 
-    /// What a part says, or what it refers to.
+    /// Follows the references of a part.
     fn resolve<'a>(&'a self, mut part: &'a Part) -> Option<AnyCursor<'a>> {
         for _ in 0..MAX_REFERENCES {
             let reference = match part.at("$ref").and_then(Part::as_text) {
                 None | Some("") => return Some(AnyCursor::Given(Cursor { given: self, part })),
                 Some(reference) => reference.strip_prefix("#/definitions/")?,
             };
-            // It is read, taken apart and looked up.
+            // The reference is read, parsed and looked up.
             self.spend(10 + reference.len() / BYTES);
             let own = || self.referred(reference).map(Ok);
             match self.built_in.first(own, || kubernetes::definition(reference).map(Err))? {
@@ -134,7 +134,7 @@ impl Given {
     }
 }
 
-/// `apiVersion kind`, of something that has group, version and kind.
+/// Returns `apiVersion kind` of a map with group, version and kind.
 fn named(kind: &Map, at: &Arc<str>) -> Result<String, NoSchema> {
     let text = |field| kind.get(field).and_then(Node::as_text);
     match (text("group"), text("version"), text("kind")) {
@@ -144,7 +144,7 @@ fn named(kind: &Map, at: &Arc<str>) -> Result<String, NoSchema> {
     }
 }
 
-/// A part of a JSON pointer.
+/// Unescapes a part of a JSON pointer.
 fn unescaped(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }

@@ -1,12 +1,12 @@
-//! The kinds of Kubernetes, from `kubernetes.txt`, which `record/schema` writes. It has four parts
-//! with an empty line between them:
+//! The kinds of Kubernetes, from `kubernetes.txt`, which `record/schema` writes. The file has four
+//! parts with an empty line between them:
 //!
-//! - `apiVersion kind number`, sorted: which shape a kind has.
-//! - `apiVersion kind scope`, sorted: whether a kind is in a namespace.
-//! - `definition number`, sorted: which shape a definition has. Each is called `io.k8s.` and that.
-//! - a line for each shape, counted from 0: its fields with the numbers of their shapes; `*` are
-//!   those of any other name, `[]` the items of a list. With `+` the list is merged: by the keys
-//!   behind it, or if there are none as a set.
+//! - `apiVersion kind number`, sorted: the shape of a kind.
+//! - `apiVersion kind scope`, sorted: whether a kind is namespaced.
+//! - `definition number`, sorted: the shape of a definition, whose full name begins with `io.k8s.`.
+//! - a line for each shape, counted from 0: its fields with the numbers of their shapes. `*` stands
+//!   for fields of any other name, `[]` for the items of a list. With `+` the list is merged: by
+//!   the keys after it, or as a set if there are none.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -16,10 +16,10 @@ use crate::identity::Gvk;
 
 const TABLE: &str = include_str!("kubernetes.txt");
 
-/// Where the lines begin, and where the last one ends. The compiler finds them, so that nothing of
-/// the table is read before it is asked for.
+/// The starts of the lines, and the end of the last one. The compiler finds them, so that nothing
+/// of the table is read before it is needed.
 static LINES: [u32; count() + 1] = starts();
-/// The empty lines behind the first three parts, by their number.
+/// The numbers of the empty lines after the first three parts.
 const PARTS: [usize; 3] = parts();
 
 const fn count() -> usize {
@@ -70,20 +70,20 @@ pub(super) fn resource(api_version: &str, kind: &str) -> Option<Cursor> {
     find(0..PARTS[0], &[api_version, " ", kind, " "])?.parse().ok().map(Cursor)
 }
 
-/// What is defined under a name.
+/// Returns the shape of a definition.
 pub(super) fn definition(name: &str) -> Option<Cursor> {
     find(PARTS[1] + 1..PARTS[2], &[name.strip_prefix("io.k8s.")?, " "])?.parse().ok().map(Cursor)
 }
 
-/// None if it is not known.
+/// Returns `None` for an unknown kind.
 pub(super) fn is_namespaced(gvk: &Gvk) -> Option<bool> {
     let slash = if gvk.group.is_empty() { "" } else { "/" };
     let name = [&*gvk.group, slash, &gvk.version, " ", &gvk.kind, " "];
     find(PARTS[0] + 1..PARTS[1], &name).map(|scope| scope == "namespaced")
 }
 
-/// What is behind a name in one of the lines. The name comes in parts, the space behind it
-/// included.
+/// Returns the rest of the line that begins with a name. The name is passed in parts and includes
+/// the space after it.
 fn find(lines: Range<usize>, name: &[&str]) -> Option<&'static str> {
     let (mut low, mut high) = (lines.start, lines.end);
     while low < high {
@@ -98,7 +98,7 @@ fn find(lines: Range<usize>, name: &[&str]) -> Option<&'static str> {
     None
 }
 
-/// How the beginning of a line compares with a text in parts.
+/// Compares the beginning of a line with a text in parts.
 fn compare(mut line: &[u8], parts: &[&str]) -> Ordering {
     for part in parts {
         let (head, rest) = line.split_at(part.len().min(line.len()));

@@ -1,8 +1,8 @@
-//! What OpenAPI says of resources, as far as kustomize asks: how the lists in them are merged, and
-//! which kinds are in no namespace.
+//! The OpenAPI schemas of resources, as far as kustomize uses them: how lists are merged, and which
+//! kinds are cluster-scoped.
 //!
-//! - [`kubernetes`]: the kinds that kustomize knows by itself, from a table in the binary. Nothing
-//!   of it is read before it is asked for.
+//! - [`kubernetes`]: the kinds that kustomize has built in, from a table in the binary. Nothing of
+//!   it is read before it is needed.
 //! - [`given`]: a document that a kustomization names under `openapi`. [`part`]: a part of it.
 
 mod given;
@@ -16,52 +16,52 @@ use crate::node::Node;
 use given::Given;
 pub use given::NoSchema;
 
-/// What is known of resources.
+/// The schemas of resources.
 #[derive(Clone, Debug, Default)]
 pub struct Schema(Option<Given>);
 
-/// What was made of the built-in schema before one was given. Kustomize keeps what it read of both
-/// in one place for as long as it runs.
+/// The use of the built-in schema before a custom one was given. Kustomize stores both in one place
+/// for as long as the process runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuiltIn {
-    /// Nothing: it is not read any more.
+    /// Not used, and not read any more.
     #[default]
     Unread,
-    /// A kind was asked of that kustomize has to look up: it is read behind the given one, and
-    /// stands in its place where both say something.
+    /// A kind was looked up: kustomize reads the built-in schema after the given one, and the
+    /// built-in one takes precedence.
     Asked,
-    /// It was read before: the given one stands in its place where both say something.
+    /// It was read before: the given schema takes precedence.
     Read,
 }
 
-/// What is known of one node of a resource.
+/// The schema of one node of a resource.
 #[derive(Clone, Copy, Debug)]
 pub enum Cursor<'a> {
     Kubernetes(kubernetes::Cursor),
     Given(given::Cursor<'a>),
 }
 
-/// What becomes of a list that is patched.
+/// The way a list is merged with that of a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListMerge<'a> {
-    /// The patch's stands in its place.
+    /// The patch's list replaces it.
     Replace,
-    /// The patch's texts come first, and each once.
+    /// The strings of the patch come first, and duplicates are dropped.
     Set,
-    /// Items with the same values under all of these are one.
+    /// Items with equal values for all of these keys are merged.
     ByKeys(Vec<&'a str>),
 }
 
 impl Schema {
-    /// What the built-in one is called under `openapi`, which may name no other version.
+    /// The version of the built-in schema under `openapi`, which accepts no other one.
     pub const BUILT_IN: &'static str = "v1.21.2";
 
-    /// The one built into kustomize 5.8.1.
+    /// Returns the schema that is built into kustomize 5.8.1.
     pub fn kubernetes() -> Self {
         Self(None)
     }
 
-    /// From an OpenAPI document, in the place of the built-in one, or beside it.
+    /// Reads an OpenAPI document, which replaces the built-in schema or extends it.
     pub fn from_openapi(document: &Node, built_in: BuiltIn) -> Result<Self, NoSchema> {
         Given::read(document, built_in).map(|given| Self(Some(given)))
     }
@@ -73,7 +73,7 @@ impl Schema {
     pub fn resource_of(&self, api_version: &str, kind: &str) -> Option<Cursor<'_>> {
         let built_in = || kubernetes::resource(api_version, kind).map(Cursor::Kubernetes);
         match &self.0 {
-            // What kustomize knows of its own kinds is not replaced.
+            // Kustomize's own kinds are not replaced.
             Some(given) if !api_version.starts_with("kustomize.config.k8s.io/") => {
                 let own = || given.resource(api_version, kind).map(Cursor::Given);
                 given.built_in.first(own, built_in)
@@ -82,19 +82,19 @@ impl Schema {
         }
     }
 
-    /// How many steps the answers took since this was asked. The built-in one knows so little of
-    /// each node that whoever asks counts it.
+    /// Returns the steps spent on lookups since the last call. Lookups in the built-in schema are
+    /// so cheap that the caller counts them.
     pub(crate) fn take_steps(&self) -> usize {
         self.0.as_ref().map_or(0, Given::take_steps)
     }
 
-    /// Whether Kubernetes has a kind.
+    /// Reports whether Kubernetes has a kind.
     pub fn is_built_in(gvk: &Gvk) -> bool {
         kubernetes::is_namespaced(gvk).is_some()
     }
 
-    /// Whether resources of this kind are certainly in no namespace. A given schema is asked only
-    /// for kinds that Kubernetes does not have.
+    /// Reports whether a kind is known to be cluster-scoped. A given schema is only used for kinds
+    /// that Kubernetes does not have.
     pub fn is_cluster_scoped(&self, gvk: &Gvk) -> bool {
         let given = || self.0.as_ref()?.is_namespaced(&gvk.api_version(), &gvk.kind);
         kubernetes::is_namespaced(gvk).or_else(given) == Some(false)
@@ -102,7 +102,7 @@ impl Schema {
 }
 
 impl BuiltIn {
-    /// Which of two counts.
+    /// Returns the result that takes precedence.
     fn first<T>(self, given: impl FnOnce() -> Option<T>, built_in: impl FnOnce() -> Option<T>) -> Option<T> {
         match self {
             Self::Unread => given(),
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Of the items of a list.
+    /// Returns the schema of the items of a list.
     pub fn items(self) -> Option<Self> {
         match self {
             Self::Kubernetes(own) => own.items().map(Self::Kubernetes),

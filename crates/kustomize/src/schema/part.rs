@@ -1,5 +1,5 @@
-//! A part of an OpenAPI document, in which a field is found without going through all others: a
-//! schema may have as many as the resource that it is asked for.
+//! A part of an OpenAPI document with fast lookup of fields: a schema may have as many fields as
+//! the resource it is used for.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(super) struct Part(pub(super) Said);
 pub(super) enum Said {
     Text(Arc<str>),
     List(Vec<Part>),
-    /// By name, in order.
+    /// Sorted by name.
     Map(Vec<(Arc<str>, Part)>),
 }
 

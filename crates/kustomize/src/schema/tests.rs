@@ -1,4 +1,4 @@
-//! What the built-in schema and given ones say.
+//! Lookups in the built-in schema and in given ones.
 
 use super::*;
 use crate::origin::Origin;

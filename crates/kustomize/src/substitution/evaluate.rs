@@ -1,6 +1,5 @@
-//! What expressions come to. As in the reference the arguments of an expression are evaluated
-//! whether they are needed or not, lengths and offsets count bytes, and what is put in is not
-//! looked at again.
+//! Evaluates expressions. As in the reference implementation, the arguments of an expression are
+//! always evaluated, lengths and offsets count bytes, and inserted text is not expanded again.
 
 use std::borrow::Cow;
 
@@ -14,7 +13,7 @@ use crate::node::{Scalar, Tag};
 pub(super) struct Evaluation<'v> {
     variables: &'v Variables,
     undeclared: Undeclared,
-    /// Bytes that may be put in and comparisons that may be made.
+    /// The maximum number of inserted bytes and comparisons.
     most: u64,
     left: u64,
 }
@@ -24,7 +23,7 @@ impl<'v> Evaluation<'v> {
         Self { variables, undeclared, most, left: most }
     }
 
-    /// A text with its expressions replaced.
+    /// Returns a text with its expressions replaced.
     pub(super) fn text(&mut self, text: &str) -> Result<String, Fault> {
         let mut result = String::with_capacity(text.len());
         let mut parts = Parts::of(text);
@@ -35,7 +34,7 @@ impl<'v> Evaluation<'v> {
                     Err(fault) if self.keeps(&fault) => self.push(&mut result, expression.written, "")?,
                     value => self.push(&mut result, &value?, expression.written)?,
                 },
-                // What a shell knows and we do not; but not if it is about one of our variables.
+                // This is an expression for a shell, unless it names one of our variables.
                 Err(_) if self.undeclared == Undeclared::Keep && !self.variables.has(parts.name_ahead()) => {
                     self.push(&mut result, "${", "")?;
                 }
@@ -45,8 +44,8 @@ impl<'v> Evaluation<'v> {
         Ok(result)
     }
 
-    /// The value of a text that is wholly one expression without a function, with its type; none of
-    /// another text.
+    /// Returns the value, with its type, of a text that is exactly one expression without a
+    /// function; `None` for any other text.
     pub(super) fn typed(&mut self, text: &str) -> Result<Option<Scalar>, Fault> {
         match Parts::of(text).next() {
             Some(Ok(Part::Expression(whole))) if whole.written.len() == text.len() => match self.scalar(&whole) {
@@ -140,7 +139,7 @@ impl<'v> Evaluation<'v> {
         Ok(())
     }
 
-    /// A function of a value and of its arguments.
+    /// Applies a function to a value and its arguments.
     fn applied(
         &mut self,
         function: &Function<'_>,
@@ -165,7 +164,7 @@ impl<'v> Evaluation<'v> {
         let characters = |text: &str| -> Vec<char> {
             match end {
                 End::Start => text.chars().collect(),
-                // The pattern is turned round as a text, too: a class is none then.
+                // The pattern is reversed as text, too, which breaks character classes.
                 End::End => text.chars().rev().collect(),
             }
         };
@@ -198,8 +197,8 @@ fn undeclared(expression: &Expression<'_>) -> Fault {
     Fault::new(expression.written, Problem::Undeclared)
 }
 
-/// A default, as a scalar without quotes is read. A time is a text as it is written, and so is a
-/// number that JSON does not have.
+/// Reads a default like a scalar without quotes. A timestamp is a string, and so is a number that
+/// JSON does not have.
 fn as_plain(text: &str) -> Scalar {
     let scalar = Scalar { text: text.into(), tag: Tag::of(text) };
     match scalar.tag {
@@ -213,7 +212,8 @@ fn cased(own: &str, case: fn(char) -> char, is_first_only: bool) -> String {
     own.chars().enumerate().map(|(at, c)| if at > 0 && is_first_only { c } else { case(c) }).collect()
 }
 
-/// A part of a text. What is no number is as if it were not there, and so is the other number then.
+/// Returns a part of a text. An argument that is not a number is ignored, together with the other
+/// one.
 fn substring<'o>(own: &'o str, from: &str, length: Option<&str>) -> Result<&'o str, Problem> {
     let Ok(from) = from.parse::<i64>() else { return Ok(own) };
     let size = own.len() as i64;

@@ -1,16 +1,16 @@
-//! Expressions as they are written: `${NAME}` and what may be done to its value, as
-//! fluxcd/pkg/envsubst reads them. A text is read part by part, so that a caller may leave alone
-//! what cannot be read and go on behind it.
+//! Parses expressions: `${NAME}` and the functions on its value, as fluxcd/pkg/envsubst does. A
+//! text is parsed part by part, so that a caller may skip a part with an error and continue after
+//! it.
 //!
-//! Some rules of the reference are not those of a shell. In a text `$$` is one dollar sign; in a
-//! default it is two. An argument is a text or one expression, never both; only a default is as
-//! many of them as one likes. A pattern to be replaced ends at `/` and may hold `}`.
+//! Some rules of the reference differ from those of a shell. In a text `$$` is one dollar sign; in
+//! a default it is two. An argument is a text or one expression, never both; only a default may
+//! have any number of them. A pattern to be replaced ends at `/` and may contain `}`.
 
 use std::borrow::Cow;
 
 use super::problem::{Fault, Problem, TOLD};
 
-/// How deep expressions may stand in each other.
+/// The maximum nesting of expressions.
 const DEEPEST: usize = 32;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Expression<'t> {
     pub(super) function: Function<'t>,
 }
 
-/// What is done to the value of a variable.
+/// The function applied to the value of a variable.
 #[derive(Debug)]
 pub(super) enum Function<'t> {
     Nothing,
@@ -45,7 +45,7 @@ pub(super) enum End {
     End,
 }
 
-/// Which places of a text are replaced.
+/// The matches that are replaced.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Which {
     First,
@@ -53,18 +53,17 @@ pub(super) enum Which {
     At(End),
 }
 
-/// What a dollar sign or a backslash does in a text.
+/// The meaning of a dollar sign or a backslash in a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Escapes {
     None,
     /// `$$` is `$`.
     Dollars,
-    /// And `\/` is `/`, `\\` is `\`.
+    /// As `Dollars`; also `\/` is `/`, `\\` is `\`.
     All,
 }
 
-/// The parts of a text, one after the other. Behind one that cannot be read it goes on after its
-/// `${`.
+/// An iterator over the parts of a text. After an error it continues behind the `${`.
 pub(super) struct Parts<'t> {
     text: &'t str,
     at: usize,
@@ -92,13 +91,13 @@ impl<'t> Parts<'t> {
         is_there
     }
 
-    /// The variable that the expression behind `${` is about, as far as it can be told.
+    /// Returns the variable name after `${`, as far as it can be parsed.
     pub(super) fn name_ahead(&self) -> &'t str {
         let rest = self.rest();
         name_of(rest.strip_prefix('#').unwrap_or(rest))
     }
 
-    /// An expression, behind its `${`.
+    /// Parses an expression after its `${`.
     fn expression(&mut self) -> Result<Expression<'t>, Problem> {
         let start = self.at - 2;
         if self.depth == DEEPEST {
@@ -124,13 +123,14 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// What stands behind the name, with the brace that ends it.
+    /// Parses the function after the name, and the closing brace.
     fn function(&mut self) -> Result<Function<'t>, Problem> {
         match self.peek() {
             Some(':') => self.default_or_substring(),
-            // As the reference does, and not only if it is not set, as it says.
+            // As the reference implements it: also if the variable is empty, although its
+            // documentation says "not set".
             Some('=') => self.default(true, 1),
-            // The reference names this form among its own, and cannot read it.
+            // The reference documents this form but cannot parse it.
             Some('-') => self.default(false, 1),
             Some('+' | '?') => Err(Problem::Unsupported),
             Some(letter @ (',' | '^')) => self.case(letter),
@@ -147,7 +147,7 @@ impl<'t> Parts<'t> {
             Some('=' | '-') => self.default(true, 2),
             Some('+' | '?') => Err(Problem::Unsupported),
             Some(other) if other.is_ascii() => self.substring(),
-            // The reference loses its place there.
+            // The reference loses its position here.
             _ => Err(Problem::Bad),
         }
     }
@@ -194,7 +194,7 @@ impl<'t> Parts<'t> {
         self.delimiter('/')?;
         if self.eat("}") {
             return match which {
-                // The reference does nothing at all then.
+                // The reference does nothing at all in this case.
                 Which::At(_) => Err(Problem::NothingInPlace),
                 _ => Ok(Function::Replace { which, old, new: None }),
             };
@@ -203,7 +203,7 @@ impl<'t> Parts<'t> {
         self.closed(Function::Replace { which, old, new })
     }
 
-    /// An argument: one expression, or a text that is not empty.
+    /// Parses an argument: one expression, or a non-empty text.
     fn argument(&mut self, escapes: Escapes, stops: impl Fn(char) -> bool) -> Result<Part<'t>, Problem> {
         if self.eat("${") {
             return self.expression().map(Part::Expression);
@@ -213,7 +213,7 @@ impl<'t> Parts<'t> {
         if self.at == start { Err(Problem::NoArgument) } else { Ok(Part::Text(text)) }
     }
 
-    /// What stands between two arguments: once or more often.
+    /// Parses the separator of two arguments, which may be repeated.
     fn delimiter(&mut self, sign: char) -> Result<(), Problem> {
         let rest = self.rest();
         let behind = rest.trim_start_matches(sign);
@@ -225,7 +225,7 @@ impl<'t> Parts<'t> {
         if self.eat("}") { Ok(function) } else { Err(Problem::Bad) }
     }
 
-    /// A text up to an expression, or to where it stops.
+    /// Parses a text up to an expression or a stop character.
     fn literal(&mut self, escapes: Escapes, stops: impl Fn(char) -> bool) -> Cow<'t, str> {
         let mut text = Cow::Borrowed("");
         let mut start = self.at;
@@ -263,7 +263,8 @@ impl<'t> Iterator for Parts<'t> {
         let start = self.at;
         Some(self.expression().map(Part::Expression).map_err(|problem| {
             (self.at, self.depth) = (start, 0);
-            // Not further: there may be no end of it, and as many of them as one likes.
+            // The quoted text is limited: an expression may have no end, and there may be any
+            // number of them.
             let written = &self.text[start - 2..];
             let end = written.char_indices().find(|(at, c)| *at > TOLD || matches!(c, '}' | '\n'));
             Fault::new(end.map_or(written, |(at, c)| &written[..at + c.len_utf8()]).trim_end(), problem)
@@ -271,7 +272,7 @@ impl<'t> Iterator for Parts<'t> {
     }
 }
 
-/// The name that a text begins with. Only such a name can be declared.
+/// Returns the name at the beginning of a text. Only such names can be declared.
 pub(super) fn name_of(text: &str) -> &str {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());

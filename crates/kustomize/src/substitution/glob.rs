@@ -1,19 +1,19 @@
-//! Patterns of `#` and `%`: `*` is any text, `?` any character, `[…]` one of some, `\` takes the
-//! next as it is. Each `*` but the last takes as little as it can and is not asked again, as in the
-//! reference; so all beginnings of a text are compared in one go, and nothing is tried twice.
+//! Patterns of `#` and `%`: `*` matches any text, `?` any character, `[…]` one of a class, and `\`
+//! takes the next character literally. As in the reference, each `*` but the last matches as little
+//! as possible and never backtracks. All prefixes of a text are therefore compared in one pass.
 
 /// A pattern.
 #[derive(Debug)]
 pub(super) struct Glob {
-    /// Before the first `*`.
+    /// The part before the first `*`.
     head: Vec<One>,
-    /// Behind a `*` each.
+    /// The parts after each `*`.
     starred: Vec<Vec<One>>,
-    /// Ends with `*`.
+    /// The pattern ends with `*`.
     is_open: bool,
 }
 
-/// What one character is compared with.
+/// The pattern for one character.
 #[derive(Debug)]
 enum One {
     Any,
@@ -21,15 +21,15 @@ enum One {
     Of { is_negated: bool, ranges: Vec<(char, char)> },
 }
 
-/// Comparisons that may still be made.
+/// The number of comparisons left.
 pub(super) type Steps = u64;
 
-/// There were none left.
+/// No comparisons are left.
 #[derive(Debug)]
 pub(super) struct OutOfSteps;
 
 impl Glob {
-    /// Reads a pattern; none if it is malformed.
+    /// Parses a pattern; `None` if it is malformed.
     pub(super) fn parse(pattern: &[char]) -> Option<Self> {
         let mut glob = Self { head: Vec::new(), starred: Vec::new(), is_open: false };
         let mut rest = pattern;
@@ -47,8 +47,8 @@ impl Glob {
         Some(glob)
     }
 
-    /// How long the shortest beginning of a text is that fits, or the longest. An empty one does
-    /// not count.
+    /// Returns the length of the shortest or longest matching prefix of a text. An empty prefix
+    /// does not count.
     pub(super) fn fit(&self, text: &[char], is_longest: bool, steps: &mut Steps) -> Result<Option<usize>, OutOfSteps> {
         let mut fits = |chunk: &[One], at: usize| fits(chunk, &text[at..], steps);
         if !fits(&self.head, 0)? {
@@ -74,7 +74,7 @@ impl Glob {
     }
 }
 
-/// The first place of which something is true.
+/// Returns the first place for which a condition is true.
 fn first(
     mut places: impl Iterator<Item = usize>,
     mut is: impl FnMut(usize) -> Result<bool, OutOfSteps>,
@@ -82,7 +82,7 @@ fn first(
     places.find_map(|at| is(at).map(|is| is.then_some(at)).transpose()).transpose()
 }
 
-/// Whether a text begins with what a chunk says.
+/// Reports whether a text begins with a match of this chunk.
 fn fits(chunk: &[One], text: &[char], steps: &mut Steps) -> Result<bool, OutOfSteps> {
     if chunk.len() > text.len() {
         return Ok(false);
@@ -98,7 +98,7 @@ fn fits(chunk: &[One], text: &[char], steps: &mut Steps) -> Result<bool, OutOfSt
 }
 
 impl One {
-    /// Whether it is this character, and how many comparisons that took.
+    /// Reports whether a character matches, and the number of comparisons.
     fn is(&self, c: char) -> (bool, Steps) {
         match self {
             Self::Any => (true, 1),
@@ -111,7 +111,7 @@ impl One {
     }
 }
 
-/// How far it is to the next `*` that is one.
+/// Returns the distance to the next `*` that is a wildcard.
 fn chunk_length(pattern: &[char]) -> usize {
     let (mut at, mut is_in_class) = (0, false);
     while let Some(c) = pattern.get(at) {
@@ -146,7 +146,7 @@ fn ones(chunk: &[char]) -> Option<Vec<One>> {
     Some(ones)
 }
 
-/// A class, behind its `[`.
+/// Parses a class after its `[`.
 fn class(rest: &mut &[char]) -> Option<One> {
     let is_negated = rest.first() == Some(&'^');
     *rest = &rest[usize::from(is_negated)..];
@@ -161,7 +161,7 @@ fn class(rest: &mut &[char]) -> Option<One> {
     Some(One::Of { is_negated, ranges })
 }
 
-/// A character of a class, behind which something has to follow.
+/// Parses a character of a class, which another one must follow.
 fn member(rest: &mut &[char]) -> Option<char> {
     let (c, behind) = match rest {
         [] | ['-' | ']', ..] | ['\\'] => return None,

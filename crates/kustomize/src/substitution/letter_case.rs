@@ -1,9 +1,9 @@
-//! Upper and lower case as Go has it: a letter becomes one letter, whatever stands around it.
-//! Rust's own goes by the longer rules, by which `ß` is `SS`.
+//! Upper and lower case as in Go: each letter maps to one letter, independent of context. Rust uses
+//! the full Unicode mapping, in which `ß` becomes `SS`.
 
 pub(super) fn upper(c: char) -> char {
     alone(c.to_uppercase()).unwrap_or(match c {
-        // Greek letters with an iota below: their capitals have it beside.
+        // Greek letters with an iota below: their capitals have it at the side.
         '\u{1f80}'..='\u{1faf}' => char::from_u32(u32::from(c) | 8).unwrap_or(c),
         '\u{1fb3}' => '\u{1fbc}',
         '\u{1fc3}' => '\u{1fcc}',
@@ -13,7 +13,7 @@ pub(super) fn upper(c: char) -> char {
 }
 
 pub(super) fn lower(c: char) -> char {
-    // Only one letter becomes two: the Turkish capital I with a dot.
+    // Only one letter maps to two: the Turkish capital I with a dot.
     alone(c.to_lowercase()).unwrap_or('i')
 }
 

@@ -1,33 +1,34 @@
 //! Flux's `postBuild` substitution: `${NAME}` in a built resource stands for a variable. The forms
-//! are those of fluxcd/pkg/envsubst; but it is done to the fields of a resource and not to its
-//! text, so that a value never becomes something else, or more than one field.
+//! are those of fluxcd/pkg/envsubst. The substitution works on the fields of a resource and not on
+//! its text, so that a value never changes the structure or spills into other fields.
 //!
-//! - A scalar without quotes that is wholly `${NAME}` gets the value with its type: the text `004`
-//!   stays a text, the number 3 is one. A default that is taken (`${NAME:=3}`) is read as a scalar
-//!   without quotes is; a default that is an expression (`${NAME:=${OTHER}}`) has the type of that.
-//! - All else gives a text: what is in quotes or a block, what has more in it (`a-${NAME}`,
-//!   `${A}${B}`, `1${NAME}`), and what has a function (`${NAME^^}`, `${#NAME}`).
-//! - So does all that can be nothing but a text: name, namespace, labels and annotations, and the
-//!   data of a ConfigMap or Secret.
-//! - A null is an empty text within one. Line breaks of a value stay in it; Flux takes them out.
-//! - The names of fields are substituted, too, and are texts. Two of a map that become the same are
-//!   refused.
-//! - What is put in is not looked at again.
+//! - A scalar without quotes that is exactly `${NAME}` gets the value with its type: the string
+//!   `004` stays a string, the number 3 is a number. A default (`${NAME:=3}`) is read like a scalar
+//!   without quotes; a default that is an expression (`${NAME:=${OTHER}}`) has the type of that
+//!   expression.
+//! - All else becomes a string: quoted or block scalars, scalars with other text (`a-${NAME}`,
+//!   `${A}${B}`, `1${NAME}`), and those with a function (`${NAME^^}`, `${#NAME}`).
+//! - So do fields that can only hold strings: name, namespace, labels and annotations, and the data
+//!   of a ConfigMap or Secret.
+//! - A null inside a text is empty. Line breaks in a value are preserved; Flux removes them.
+//! - Names of fields are substituted too, as strings. If two names in a map become equal, this is
+//!   an error.
+//! - Inserted text is not expanded again.
 //!
-//! Left alone is a resource with the annotation or label `kustomize.toolkit.fluxcd.io/substitute:
-//! disabled`. So are the schemas of a CustomResourceDefinition, whose descriptions and patterns
-//! hold `${…}` that nobody meant for us (Flux 2.9 broke its own by it), unless it has
-//! `…/substitute: enabled`. The rest of it is as any other: the service of a conversion webhook
-//! often has a variable in it.
+//! A resource with the annotation or label `kustomize.toolkit.fluxcd.io/substitute: disabled` is
+//! skipped. So are the schemas of a CustomResourceDefinition, unless it has `…/substitute:
+//! enabled`: their descriptions and patterns contain `${…}` that is not meant for substitution
+//! (Flux 2.9 broke its own by it). The rest of a CustomResourceDefinition is substituted: the
+//! service of a conversion webhook often has a variable.
 //!
-//! A variable that is not declared and has no default is refused, or left as it is written
-//! ([`Undeclared`]). The caller says whether to do any of this where no variables are given: Flux
-//! does not, unless `substituteStrategy` is `Always`.
+//! A variable that is not declared and has no default is an error, or stays as written
+//! ([`Undeclared`]). The caller decides whether to substitute at all if no variables are given:
+//! Flux does not, unless `substituteStrategy` is `Always`.
 //!
-//! Unlike the reference, `${NAME-default}` is known, which it names among its forms and cannot
-//! read. Refused is what it carries out as something else than it is written: `:+` and `:?`, `,^`
-//! and `^,`, `${NAME/#pattern/}` without anything in the place, patterns that are malformed, a part
-//! of a character, and names that cannot be declared, such as `${1:-x}`.
+//! Unlike the reference, this module supports `${NAME-default}`, which the reference documents but
+//! cannot parse. It rejects forms that the reference misinterprets: `:+` and `:?`, `,^` and `^,`,
+//! `${NAME/#pattern/}` without a replacement, malformed patterns, a part of a character, and names
+//! that cannot be declared, such as `${1:-x}`.
 
 mod evaluate;
 mod expression;
@@ -54,32 +55,32 @@ use crate::node::{Content, Map, Node, Scalar, Style, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// Says of a resource whether it is substituted.
+/// Enables or disables the substitution of a resource.
 pub const ANNOTATION: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
-/// Bytes that may be put in and comparisons that may be made, in all resources together: a moment's
-/// work.
+/// The maximum number of inserted bytes and comparisons, in all resources together: a fraction of a
+/// second.
 const MOST: u64 = 1 << 26;
 
-/// How many problems are told.
+/// The maximum number of reported problems.
 const MOST_PROBLEMS: usize = 200;
 
-/// What names stand for.
+/// The values of variables.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables(BTreeMap<Arc<str>, Scalar>);
 
-/// What is done about a variable that is not declared and has no default.
+/// The treatment of a variable that is not declared and has no default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Undeclared {
     #[default]
     Refuse,
-    /// The outermost expression that it is in stays as it is written. So does what cannot be read
-    /// and is not about a variable: resources with shell scripts.
+    /// The outermost expression that contains it stays as written. So does an expression that
+    /// cannot be parsed and does not name a variable, for resources with shell scripts.
     Keep,
 }
 
 impl Variables {
-    /// Of a name that is given twice the last one counts. A time is a text.
+    /// Declares variables. Of equal names the last one wins. A timestamp becomes a string.
     pub fn new(pairs: impl IntoIterator<Item = (Arc<str>, Scalar)>) -> Result<Self, BadVariable> {
         let mut variables = BTreeMap::new();
         for (name, given) in pairs {
@@ -109,15 +110,15 @@ impl Variables {
     }
 }
 
-/// Only the names: values may be secret.
+/// Prints only the names: values may be secret.
 impl fmt::Debug for Variables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Variables").field(&self.0.keys()).finish()
     }
 }
 
-/// Puts variables into resources. What is put in came from `origin`. If there are problems, the
-/// resources are of no use any more.
+/// Substitutes variables in resources. Inserted values come from `origin`. After an error the
+/// resources must not be used.
 pub fn substitute(
     resources: &mut [Resource],
     variables: &Variables,
@@ -162,7 +163,8 @@ impl Substitution<'_> {
                     Ok(Some(value)) => {
                         *scalar = value;
                         node.origin = self.origin;
-                        // What was folded is as it would be read again: nothing may fold a value.
+                        // A folded scalar becomes quoted as if parsed again: inserted values must
+                        // not be folded.
                         if node.style == Style::Folded {
                             node.style = Style::Quoted;
                         }
@@ -192,7 +194,7 @@ impl Substitution<'_> {
         }
     }
 
-    /// What a scalar becomes, if it becomes something else.
+    /// Returns the new value of a scalar, if it changes.
     fn scalar(&mut self, scalar: &Scalar, style: Style, place: Place) -> Result<Option<Scalar>, Fault> {
         let is_plain = style == Style::Plain && matches!(scalar.tag, Tag::Text | Tag::Any);
         if is_plain && let Some(value) = self.evaluation.typed(&scalar.text)? {
@@ -245,7 +247,7 @@ impl Substitution<'_> {
         }
     }
 
-    /// Whether enough was told.
+    /// Reports whether enough problems were found.
     fn is_over(&self) -> bool {
         let is_exhausted = |problem: &BadSubstitution| matches!(problem.problem, Problem::TooMuch(_));
         self.problems.len() >= MOST_PROBLEMS || self.problems.last().is_some_and(is_exhausted)

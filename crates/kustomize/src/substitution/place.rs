@@ -1,10 +1,10 @@
-//! Where in a resource a field is: some hold nothing but texts, and some are left alone.
+//! The place of a field in a resource: some fields only hold strings, and some are skipped.
 
 use std::fmt;
 
 use crate::identity::Gvk;
 
-/// What is known of the fields at a place.
+/// A place, by the treatment of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Anything,
@@ -13,17 +13,17 @@ pub(super) enum Place {
     Definition,
     DefinitionSpec,
     DefinitionVersions,
-    /// The schema of a definition.
+    /// The schema of a CustomResourceDefinition.
     Schema,
     Metadata,
-    /// Texts, whatever the value is of.
+    /// Strings, whatever the type of the value.
     Texts,
-    /// Texts that are told to nobody.
+    /// Strings that must not be printed.
     Secrets,
 }
 
 impl Place {
-    /// The root of a resource.
+    /// Returns the place of the root of a resource.
     pub(super) fn of(gvk: &Gvk) -> Self {
         match (&*gvk.group, &*gvk.kind) {
             ("", "ConfigMap") => Self::ConfigMap,
@@ -33,7 +33,7 @@ impl Place {
         }
     }
 
-    /// The place of a field. `is_root` if it is one of the resource itself.
+    /// Returns the place of a field. `is_root` is set for a field of the resource itself.
     pub(super) fn field(self, name: &str, is_root: bool) -> Self {
         match (self, name) {
             (_, "metadata") if is_root => Self::Metadata,
@@ -53,7 +53,7 @@ impl Place {
     }
 }
 
-/// The way to a node, from the outside in.
+/// The path of a node, from the outside in.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'p> {
     pub(super) before: Option<&'p Path<'p>>,

@@ -1,30 +1,30 @@
-//! Why something cannot be substituted. What variables hold is never told, and of the texts of a
-//! Secret nothing but an expression that is all of one.
+//! The reasons why a field cannot be substituted. Messages never contain values of variables. For a
+//! Secret they contain no text except an expression that is the whole field.
 
 use std::sync::Arc;
 
 use crate::identity::Id;
 use crate::origin::Origin;
 
-/// How much of an expression is told.
+/// The maximum length of an expression in a message.
 pub(super) const TOLD: usize = 80;
 
 /// A field, or the name of one, that cannot be substituted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{resource}, field `{path}`: {}{problem}", .expression.as_ref().map(|text| format!("`{text}`: ")).unwrap_or_default())]
 pub struct BadSubstitution {
-    /// As it is called before.
+    /// The id before the substitution.
     pub resource: Box<Id>,
-    /// As in `spec.containers[0].image`.
+    /// For example `spec.containers[0].image`.
     pub path: String,
-    /// Where the field is written.
+    /// The place where the field is written.
     pub origin: Origin,
-    /// As far as it may be told.
+    /// The expression, unless it may be secret.
     pub expression: Option<String>,
     pub problem: Problem,
 }
 
-/// What is wrong with it.
+/// The reason of the error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error(
@@ -69,7 +69,7 @@ pub enum BadVariable {
     Value { name: Arc<str> },
 }
 
-/// A problem and the expression that has it.
+/// A problem, with the expression that has it.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) expression: String,

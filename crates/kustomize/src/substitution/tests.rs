@@ -1,5 +1,5 @@
-//! Substitution against what the reference answers (`tests/recorded/substitution.jsonl`), and what
-//! is done to resources.
+//! Compares substitution with the recorded results of the reference
+//! (`tests/recorded/substitution.jsonl`), and tests it on resources.
 
 use super::evaluate::Evaluation;
 use super::*;
@@ -283,7 +283,7 @@ fn expressions_may_stand_32_deep_in_each_other() {
     assert!(told.contains("more than 32 levels deep"), "{told}");
 }
 
-/// Each of these takes minutes or all memory if nothing bounds it.
+/// Without limits, each of these takes minutes or all memory.
 #[test]
 fn what_is_put_in_and_compared_is_bounded() {
     let half = "a".repeat(1 << 15);
@@ -306,7 +306,7 @@ fn the_bound_is_one_for_all_resources() {
     }
 }
 
-/// Each of these takes minutes if what cannot be read is read to its end.
+/// Each of these takes minutes if an invalid expression is read to its end.
 #[test]
 fn what_cannot_be_read_and_is_kept_costs_no_more_than_it_is_long() {
     let none = Variables::default();

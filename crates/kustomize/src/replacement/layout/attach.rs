@@ -1,5 +1,5 @@
-//! Which node each comment is for. A node takes what was read up to the token that it begins with,
-//! as in go-yaml; a collection without brackets takes nothing, so that its first entry does.
+//! Attaches comments to nodes. As in go-yaml, a node takes the comments up to its first token. A
+//! collection without brackets takes none, so that its first entry gets them.
 
 use setpoint_yaml::{Kind, Node as Written, Style};
 
@@ -14,12 +14,12 @@ pub(super) struct Comments {
     pub(super) foot: String,
 }
 
-/// A node as it was written. An alias has no children.
+/// A node as written, with its comments. An alias has no children.
 #[derive(Debug)]
 pub(super) struct Noted<'d> {
     pub(super) written: Written<'d>,
     pub(super) comments: Comments,
-    /// The items, or each key with its value behind it.
+    /// The items, or each key followed by its value.
     pub(super) children: Vec<Self>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct NotedDocument<'d> {
 }
 
 impl<'d> Noted<'d> {
-    /// Without comments.
+    /// A node without comments.
     pub(super) fn bare(written: Written<'d>) -> Self {
         let children = match written.kind() {
             _ if written.is_alias() => Vec::new(),
@@ -45,7 +45,7 @@ impl<'d> Noted<'d> {
         Self { written, comments: Comments::default(), children }
     }
 
-    /// Its text, if it is a scalar.
+    /// Returns the text of a scalar.
     pub(super) fn name(&self) -> Option<&'d str> {
         match self.written.kind() {
             Kind::Scalar(name) => Some(name),
@@ -73,12 +73,12 @@ pub(super) fn attach<'d>(root: Written<'d>, scanned: &Scanned) -> Result<NotedDo
 
 struct Tokens<'s> {
     scanned: &'s Scanned,
-    /// The next token, and the next comment.
+    /// The index of the next token, and of the next comment.
     at: usize,
     next: usize,
-    /// What no node has taken yet.
+    /// Comments that no node has taken yet.
     pending: Comments,
-    /// What stands above an item that is a collection: that is for the collection and not for its
+    /// The comment above an item that is a collection: it belongs to the collection and not to its
     /// first entry.
     stem: String,
 }
@@ -97,7 +97,7 @@ fn is_left_out(written: Written<'_>) -> bool {
 }
 
 impl Tokens<'_> {
-    /// The next token. Comments up to there are pending from then on.
+    /// Returns the next token. The comments before it become pending.
     fn peek(&mut self) -> Sign {
         let end = Token { sign: Sign::StreamEnd, at: usize::MAX };
         let token = self.scanned.tokens.get(self.at).copied().unwrap_or(end);
@@ -130,7 +130,7 @@ impl Tokens<'_> {
         std::mem::take(&mut self.pending)
     }
 
-    /// Takes what is above the last blank line for the text as a whole.
+    /// Takes the comments above the last blank line for the document.
     fn split_head(&mut self) -> String {
         let head = std::mem::take(&mut self.pending.head);
         if let Some(all) = head.strip_suffix('\n').filter(|all| !all.is_empty()) {
@@ -148,13 +148,13 @@ impl Tokens<'_> {
         }
     }
 
-    /// What stands where a node may be left out.
+    /// Reads a node that may be omitted.
     fn child<'d>(&mut self, written: Written<'d>, is_entry: bool) -> Result<Noted<'d>, Unwritten> {
         self.peek();
         if is_left_out(written) { Ok(Noted::bare(written)) } else { self.node(written, is_entry) }
     }
 
-    /// A list as an entry of a map need not be further in than the key.
+    /// Reads a node. A list that is an entry of a map need not be indented below the key.
     fn node<'d>(&mut self, written: Written<'d>, is_entry: bool) -> Result<Noted<'d>, Unwritten> {
         let mut sign = self.peek();
         while sign == Sign::Property {
@@ -168,7 +168,7 @@ impl Tokens<'_> {
                 noted.comments = self.take();
                 self.skip();
             }
-            // An anchor or tag of nothing.
+            // An anchor or tag without a value.
             (Kind::Scalar(""), _) => {}
             (Kind::Sequence(_), Sign::Entry) if is_entry => self.items(&mut noted)?,
             (Kind::Sequence(_), Sign::BlockSequence) => {
@@ -202,7 +202,7 @@ impl Tokens<'_> {
         Ok(())
     }
 
-    /// Puts what stood above an item aside if the item is a collection.
+    /// Sets aside the comment above an item if the item is a collection.
     fn split_stem(&mut self, above: usize) {
         if above == 0 || !matches!(self.peek(), Sign::BlockSequence | Sign::BlockMapping) {
             return;
@@ -280,8 +280,8 @@ impl Tokens<'_> {
     }
 }
 
-/// Adds an entry. What was read as the foot of a key is that of the entry before it, and what is
-/// the foot of a value is that of the entry.
+/// Adds an entry. A foot comment read with a key belongs to the entry before it, and one read with
+/// a value to the entry itself.
 fn add<'d>(children: &mut Vec<Noted<'d>>, mut key: Noted<'d>, mut value: Noted<'d>, is_block: bool) {
     let before = children.len().checked_sub(2);
     if let Some(before) = before.and_then(|at| children.get_mut(at)).filter(|_| is_block)

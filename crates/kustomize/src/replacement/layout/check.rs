@@ -1,5 +1,5 @@
-//! Whether a text says what it should. go-yaml adds line breaks to some blocks and takes them from
-//! others; kustomize does not look.
+//! Checks that a written text has the intended content. go-yaml adds line breaks to some block
+//! scalars and removes them from others; kustomize does not check this.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use setpoint_yaml::{Kind, Node as Written, Source, parse};
 
 use crate::node::{Content, Node};
 
-/// Whether the texts of all scalars are those of the tree. A tag that kustomize put before a value
-/// of another kind may make the text unreadable, here as there.
+/// Reports whether the scalars of the text equal those of the tree. A tag that kustomize wrote
+/// before a value of another type may make the text unreadable, here as there.
 pub(super) fn is_read_as(now: &Node, text: &str, has_tags: bool) -> bool {
     match parse(Source::new("", text)) {
         Ok(documents) => documents.first().is_some_and(|document| is_same(now, document.root())),

@@ -1,17 +1,17 @@
-//! The lines of a text on their way out, and when go-yaml begins a new one: comments wait until the
-//! node that they are for comes to its place.
+//! Writes the lines of a text, with new lines where go-yaml begins them. Comments wait until their
+//! node is written.
 
 use super::attach::Comments;
 
-/// What waits to be written. Something that does not come to its place stays for a later one.
+/// Comments that wait to be written. One that is not written at its node remains for a later one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waiting<'n> {
     pub(super) head: &'n str,
     pub(super) line: &'n str,
     pub(super) foot: &'n str,
-    /// The foot of the entry before, which is written before the head.
+    /// The foot comment of the entry before, which is written before the head.
     pub(super) tail: &'n str,
-    /// Behind a key.
+    /// The comment after a key.
     pub(super) key_line: &'n str,
 }
 
@@ -19,15 +19,16 @@ pub(super) struct Waiting<'n> {
 pub(super) struct Emitter<'n> {
     pub(super) out: String,
     pub(super) column: usize,
-    /// None before the first collection.
+    /// `None` before the first collection.
     pub(super) indent: Option<usize>,
-    /// Open brackets.
+    /// The number of open brackets.
     pub(super) flow: usize,
     /// The last character was a blank or a line break.
     pub(super) is_blank: bool,
-    /// Nothing but blanks and dashes is on the line.
+    /// The line has only blanks and dashes so far.
     pub(super) is_indention: bool,
-    /// A foot was written last, so far in: what is as far in stands behind a blank line.
+    /// The indentation of the foot comment that was written last: a blank line separates it from a
+    /// node at the same indentation.
     pub(super) foot_indent: Option<usize>,
     /// A tag was written.
     pub(super) has_tags: bool,
@@ -55,7 +56,8 @@ impl<'n> Emitter<'n> {
         }
     }
 
-    /// The comments of a node as it begins: all of a scalar, only the head of a collection.
+    /// Sets the comments of a node that begins: all comments of a scalar, only the head of a
+    /// collection.
     pub(super) fn announce(&mut self, comments: &'n Comments, is_collection: bool) {
         set(&mut self.comments.head, &comments.head);
         if !is_collection {
@@ -68,7 +70,7 @@ impl<'n> Emitter<'n> {
         set(&mut self.comments.foot, &comments.foot);
     }
 
-    /// Those of a key. Its foot comes with the next one.
+    /// Sets the comments of a key. Its foot comment comes with the next key.
     pub(super) fn announce_key(&mut self, comments: &'n Comments, tail: &'n str) {
         set(&mut self.comments.head, &comments.head);
         set(&mut self.comments.line, &comments.line);
@@ -90,7 +92,7 @@ impl<'n> Emitter<'n> {
         self.is_indention = true;
     }
 
-    /// Something that begins no line.
+    /// Writes a token that does not begin a line.
     pub(super) fn sign(&mut self, text: &str, needs_blank: bool) {
         if needs_blank && !self.is_blank {
             self.put(" ");
@@ -110,7 +112,7 @@ impl<'n> Emitter<'n> {
         self.is_blank = true;
     }
 
-    /// Goes to where a line begins, on a new one if this one is used.
+    /// Moves to the beginning of a line, on a new one if this one is not empty.
     pub(super) fn indent(&mut self) {
         let indent = self.indent.unwrap_or_default();
         if !self.is_indention || self.column > indent || self.column == indent && !self.is_blank {
@@ -125,7 +127,7 @@ impl<'n> Emitter<'n> {
         self.is_blank = true;
     }
 
-    /// Writes something one level further in.
+    /// Writes content one level further in.
     pub(super) fn nested(&mut self, write: impl FnOnce(&mut Self)) {
         let outer = self.indent;
         self.indent = Some(outer.unwrap_or_default() + 2);

@@ -1,6 +1,6 @@
-//! Comments on lines that follow each other, and where go-yaml parts them: what ends before a blank
-//! line, or stands further out than what is open, is the foot of what was before; the rest is the
-//! head of what follows.
+//! Groups comments on consecutive lines, and splits them as go-yaml does. Comments that end before
+//! a blank line, or are further out than the open collection, are the foot of the node before; the
+//! rest is the head of the node after.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -13,13 +13,13 @@ pub(super) enum Place {
 pub(super) struct Comment {
     pub(super) place: Place,
     pub(super) text: String,
-    /// It is for the first token from here on.
+    /// The first token that it belongs to.
     pub(super) owner: usize,
     pub(super) at: usize,
     /// Counted from 1.
     pub(super) column: usize,
     pub(super) end: usize,
-    /// Where the blanks before it begin.
+    /// The start of the blanks before it.
     pub(super) from: usize,
 }
 
@@ -31,30 +31,29 @@ pub(super) struct Mark {
     pub(super) column: usize,
 }
 
-/// The comments that were read and not parted yet.
+/// The comments that were read and not split yet.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) text: String,
-    /// Of the first one; its column counts from 1.
+    /// The position of the first one; its column counts from 1.
     pub(super) start: Mark,
     pub(super) owner: usize,
     pub(super) from: usize,
-    /// Of what is open.
+    /// The indentation of the open collection.
     pub(super) indent: usize,
-    /// The line below what was before, if that can have a foot.
+    /// The line below the node before, if that can have a foot comment.
     pub(super) foot_line: Option<usize>,
-    /// Where it is looked at. As go-yaml counts, a comment below another one is on the line of that
-    /// one.
+    /// The current position. go-yaml counts a comment below another one as on the line of that one.
     pub(super) line: usize,
     pub(super) column: usize,
     /// There was a blank line.
     pub(super) has_blank_line: bool,
-    /// There was nothing but blanks since the last comment.
+    /// Only blanks since the last comment.
     pub(super) is_blank: bool,
 }
 
 impl Group {
-    /// A comment, up to the end of its line.
+    /// Adds a comment, up to the end of its line.
     pub(super) fn add(&mut self, at: usize, comment: &str) {
         if self.text.is_empty() {
             self.start = Mark { at, line: self.line, column: self.column };
@@ -65,7 +64,7 @@ impl Group {
         (self.column, self.is_blank) = (0, false);
     }
 
-    /// A line with nothing on it.
+    /// Handles an empty line.
     pub(super) fn blank_line(&mut self, at: usize) -> Option<Comment> {
         let ended = self.end_of_text(at);
         if !self.is_blank && !self.text.is_empty() {
@@ -81,7 +80,7 @@ impl Group {
         if self.is_blank || self.has_blank_line || !is_foot { None } else { self.end(at) }
     }
 
-    /// Ends it as a foot.
+    /// Ends the group as a foot comment.
     pub(super) fn end(&mut self, at: usize) -> Option<Comment> {
         if self.is_further_out() && !self.text.is_empty() {
             self.owner = self.start.at;
@@ -89,13 +88,13 @@ impl Group {
         self.part(at)
     }
 
-    /// Ends it as a foot if what stands here is further out, and in another column than it.
+    /// Ends the group as a foot comment if the next token is further out, and in another column.
     pub(super) fn further_out(&mut self, at: usize) -> Option<Comment> {
         let is_further_out = self.column <= self.indent && self.column != self.start.column;
         if is_further_out { self.part(at) } else { None }
     }
 
-    /// Ends it as a head.
+    /// Ends the group as a head comment.
     pub(super) fn head(mut self, end: usize) -> Option<Comment> {
         self.comment(Place::Head, self.start.at, end)
     }

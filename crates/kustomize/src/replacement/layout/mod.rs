@@ -1,13 +1,12 @@
-//! YAML in a text, written anew as kyaml does it: fields in their order, quotes and brackets as
-//! they were, two spaces a level, lists not indented below their field, comments with the nodes
-//! that go-yaml takes them to be for.
+//! Writes YAML inside a text again, as kyaml does: fields in their order, the same quotes and
+//! brackets, two spaces a level, lists not indented below their field, comments with the nodes that
+//! go-yaml attaches them to.
 //!
-//! - `scan`, `group`: where comments stand. `attach`: which node each of them is for.
-//! - `write`: collections. `scalar`: scalars. `emitter`: lines, blanks and comments on their way
-//!   out.
-//! - `check`: whether what was written says the same.
+//! - `scan`, `group`: find comments. `attach`: attaches them to nodes.
+//! - `write`: collections. `scalar`: scalars. `emitter`: lines, blanks and comments.
+//! - `check`: verifies the written content.
 //!
-//! What is not written the same is refused: whoever reads the result would miss it.
+//! A text that would change elsewhere is rejected: its reader would miss the lost part.
 
 mod attach;
 mod check;
@@ -28,27 +27,27 @@ use crate::node::Node;
 use attach::{Noted, NotedDocument};
 use scan::Piece;
 
-/// Why a text is not written.
+/// The reason why a text is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unwritten {
     Alias,
     Tag,
     Comment,
-    /// Kustomize drops all but the first.
+    /// Kustomize drops all documents but the first.
     Documents,
     Key,
-    /// A line break of Unicode outside of double quotes.
+    /// A Unicode line break outside of double quotes.
     Lines,
-    /// What go-yaml writes is read as something else.
+    /// The text written by go-yaml reads back as something else.
     Changed,
-    /// A map or a list, in whose place a field of a resource is put.
+    /// A field of a resource would replace a map or a list.
     Collection,
-    /// There is more of it than may be held.
+    /// The text exceeds a limit.
     Limit(Exceeded),
 }
 
-/// The text with what stands in it now, which was set at those places that a path leads to. No line
-/// break is at its end.
+/// Returns the text with its current content, changed at the places that a path matches. It has no
+/// line break at its end.
 pub(super) fn write(now: &Node, text: &str, path: &[String], places: &[Vec<Step>]) -> Result<String, Unwritten> {
     let Ok(documents) = parse(Source::new("", text)) else { return Err(Unwritten::Lines) };
     let Some(document) = documents.first() else { return Err(Unwritten::Lines) };
@@ -58,7 +57,7 @@ pub(super) fn write(now: &Node, text: &str, path: &[String], places: &[Vec<Step>
     let root = document.root();
     let mut pieces = Pieces::default();
     pieces.add(root, false)?;
-    // Kustomize compares the names of aliases where we compare what they stand for.
+    // Kustomize compares the names of aliases; we compare the anchored nodes.
     let is_plain = |part: &String| !part.starts_with('[') && part != "*";
     let is_out = |place: &Vec<Step>| is_written_out(root, place);
     if pieces.has_aliases && !(path.iter().all(is_plain) && places.iter().all(is_out)) {
@@ -80,7 +79,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Refuses what would be lost.
+    /// Rejects content that would be lost.
     fn add(&mut self, written: Written<'_>, is_key: bool) -> Result<(), Unwritten> {
         let is_named = written.is_alias() || written.anchor().is_some();
         if is_key && is_named {
@@ -111,8 +110,8 @@ impl Pieces {
     }
 }
 
-/// Whether a scalar stands at a place in the text itself, and not in what an alias or a merge key
-/// brings along; or nothing did.
+/// Reports whether the scalar at a place is in the text itself and not in an alias or a merge key,
+/// or whether there was none.
 fn is_written_out(root: Written<'_>, place: &[Step]) -> bool {
     let mut node = root;
     for step in place {
@@ -131,7 +130,7 @@ fn is_written_out(root: Written<'_>, place: &[Step]) -> bool {
     !node.is_alias() && matches!(node.kind(), Kind::Scalar(_))
 }
 
-/// Whether there is a `#` outside of scalars.
+/// Reports whether there is a `#` outside of scalars.
 fn has_comments(text: &str, pieces: &[Piece]) -> bool {
     let mut from = 0;
     for piece in pieces {
@@ -145,7 +144,7 @@ fn has_comments(text: &str, pieces: &[Piece]) -> bool {
 }
 
 impl Unwritten {
-    /// Whether kustomize drops or changes what it was not asked to.
+    /// Reports whether kustomize drops or changes other parts of the text.
     pub(super) fn is_lost(self) -> bool {
         matches!(self, Self::Documents | Self::Changed)
     }

@@ -1,5 +1,5 @@
-//! How a scalar is written in a text that is laid out anew: with the quotes it had, or with those
-//! that it needs.
+//! Writes a scalar of a text that is laid out again: with the quotes it had, or with those that it
+//! needs.
 
 use setpoint_yaml::{Node as Written, Style, Tag as WrittenTag};
 
@@ -10,7 +10,7 @@ use super::emitter::Emitter;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A longer key is written in another way, which few have ever seen.
+/// A longer key is written in the explicit notation, which is hardly known.
 const LONGEST_KEY: usize = 128;
 
 fn shown_tag(tag: Tag) -> &'static str {
@@ -24,8 +24,7 @@ fn shown_tag(tag: Tag) -> &'static str {
     }
 }
 
-/// The tag that is written before a scalar whatever becomes of its text. Err if it is none that is
-/// known.
+/// Returns the tag that is written before a scalar whatever its text; an error for an unknown tag.
 pub(super) fn written_tag(written: Written<'_>) -> Result<Option<&'static str>, Unwritten> {
     Ok(Some(match written.tag() {
         _ if written.is_merge_key() => "!!merge",
@@ -39,12 +38,12 @@ pub(super) fn written_tag(written: Written<'_>) -> Result<Option<&'static str>, 
     }))
 }
 
-/// What Go writes as an escape only.
+/// Reports whether Go writes a character only as an escape.
 fn is_special(c: char) -> bool {
     c.is_control() && c != '\n' || matches!(c, BYTE_ORDER_MARK | '\u{fffe}'..)
 }
 
-/// In which ways a text can be written, as go-yaml sees it.
+/// The notations that go-yaml allows for a text.
 struct Ways {
     flow_plain: bool,
     block_plain: bool,
@@ -72,7 +71,7 @@ impl Ways {
     }
 }
 
-/// Whether it would be read as something else anywhere.
+/// Reports whether the text without quotes would be read as something else in any context.
 fn has_block_sign(text: &str) -> bool {
     let is_blank_after = |at: usize| text[at + 1..].chars().next().is_none_or(|c| matches!(c, ' ' | '\t'));
     let starts_so = match text.chars().next() {
@@ -87,13 +86,13 @@ fn has_block_sign(text: &str) -> bool {
         || text.contains(" #")
 }
 
-/// Whether it would be between brackets.
+/// Reports whether the text without quotes would be read as something else between brackets.
 fn has_flow_sign(text: &str) -> bool {
     text.contains([',', '?', '[', ']', '{', '}', ':'])
 }
 
 impl Emitter<'_> {
-    /// A name of a map. What is read with quotes is a text.
+    /// Writes a key. A key read with quotes is a string.
     pub(super) fn key(&mut self, name: &str, style: Style, tag: Option<&str>) -> Result<(), Unwritten> {
         if name.len() > LONGEST_KEY || name.contains('\n') {
             return Err(Unwritten::Key);
@@ -119,7 +118,7 @@ impl Emitter<'_> {
         if style != Style::DoubleQuoted && text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
             return Err(Unwritten::Lines);
         }
-        // What is another kind of value now is told so.
+        // A value that changed its type gets a tag.
         let told = if is_as_read { tag.unwrap_or_default() } else { shown_tag(own.tag) };
         if !told.is_empty() {
             self.has_tags = true;
@@ -136,7 +135,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The style, or the one that Go takes instead where that one cannot be.
+    /// Returns the style, or the one that Go chooses instead if that one is not possible.
     fn possible(&self, text: &str, style: Style, is_key: bool) -> Style {
         let (ways, is_flow) = (Ways::of(text), self.flow > 0);
         let is_plain = if is_flow { ways.flow_plain } else { ways.block_plain };
@@ -174,7 +173,7 @@ impl Emitter<'_> {
         (self.is_blank, self.is_indention) = (false, false);
     }
 
-    /// As lines of their own.
+    /// Writes a block scalar.
     fn block(&mut self, sign: char, text: &str) {
         let indent = if text.starts_with([' ', '\n']) { "2" } else { "" };
         let end = match text.strip_suffix('\n') {
@@ -189,7 +188,7 @@ impl Emitter<'_> {
             self.line_comment();
         }
         self.is_blank = true;
-        // Go looks at the beginning of the text where it means what follows.
+        // Go checks the beginning of the text where it should check the next line.
         let first = text.trim_start_matches('\n');
         let doubles = sign == '>' && !first.is_empty() && !first.starts_with([' ', '\t']);
         let mut lines = text.split('\n').peekable();
@@ -211,7 +210,7 @@ impl Emitter<'_> {
 
 fn double_quoted(text: &str) -> String {
     let mut written = String::from("\"");
-    // After a mark at the start, Go takes all that follows for one.
+    // After a byte order mark at the start, Go treats all that follows as one.
     let is_marked = text.starts_with(BYTE_ORDER_MARK);
     for c in text.chars() {
         match c {

@@ -1,16 +1,16 @@
-//! Where comments stand, as go-yaml finds them on its way from token to token: each one is for what
-//! follows it, for what it ends, or for the line that it is on. The tree of the text says where
-//! scalars are; all else between them are signs.
+//! Finds comments as go-yaml does while it scans tokens: each belongs to what follows it, to what
+//! it ends, or to its line. The tree of the text gives the positions of scalars; all else is
+//! punctuation.
 
 use setpoint_yaml::Style;
 
 use super::Unwritten;
 use super::group::{Comment, Group, Mark, Place};
 
-/// How far go-yaml looks ahead for a comment.
+/// The maximum distance at which go-yaml looks for a comment.
 const LOOKAHEAD: usize = 512;
 
-/// A scalar of the text, by bytes.
+/// A scalar of the text, as a byte range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) start: usize,
@@ -20,7 +20,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Where its own text begins: behind its first line if it is a block.
+    /// Returns the start of its text: after the first line for a block scalar.
     pub(super) fn body(&self, text: &str) -> usize {
         match self.style {
             Style::Literal | Style::Folded => {
@@ -64,7 +64,7 @@ pub(super) struct Scanned {
     pub(super) comments: Vec<Comment>,
 }
 
-/// Reads a text whose scalars are known, in their order.
+/// Scans a text whose scalars are given in order.
 pub(super) fn scan(text: &str, pieces: &[Piece]) -> Result<Scanned, Unwritten> {
     if text.contains(['\0', '\r', '\u{85}', '\u{2028}', '\u{2029}', '\u{feff}']) {
         return Err(Unwritten::Comment);
@@ -86,19 +86,19 @@ pub(super) fn scan(text: &str, pieces: &[Piece]) -> Result<Scanned, Unwritten> {
 
 struct Scanner<'t> {
     text: &'t str,
-    /// Those that are still to come.
+    /// The remaining scalars.
     pieces: &'t [Piece],
     mark: Mark,
-    /// Line breaks since the last character that is not blank.
+    /// Line breaks since the last non-blank character.
     newlines: usize,
-    /// The column of the innermost collection that is not in brackets; -1 outside of all.
+    /// The column of the innermost collection without brackets; -1 outside of all.
     indent: isize,
     indents: Vec<isize>,
-    /// Open brackets.
+    /// The number of open brackets.
     flow: usize,
-    /// The anchor and tag of what comes next: where they begin, and the number of the first token.
+    /// The anchor and tag of the next node: their position, and the number of the first token.
     property: Option<(Mark, usize)>,
-    /// The same of the last scalar if it is a key.
+    /// The same for the last scalar, if it is a key.
     key: Option<(Mark, usize)>,
     found: Scanned,
 }
@@ -128,7 +128,7 @@ impl Scanner<'_> {
             if self.last().sign != Sign::Property {
                 self.property = None;
             }
-            // What stands behind a dash alone is for what follows.
+            // A comment after a dash alone belongs to the node that follows.
             if self.last().sign != Sign::Entry {
                 self.line_comment(owner);
             }
@@ -258,7 +258,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A colon makes a key of the scalar before it, and a map around it if there was none.
+    /// Handles a colon: the scalar before it becomes a key, and a map begins if there was none.
     fn value(&mut self) -> Result<(), Unwritten> {
         let Some((key, at)) = self.key.take() else { return Err(Unwritten::Comment) };
         let mut signs = vec![Token { sign: Sign::Key, at: key.at }];
@@ -280,8 +280,8 @@ impl Scanner<'_> {
         true
     }
 
-    /// Ends collections that are further in. Comments that stand as far in as one of them belong to
-    /// it no more.
+    /// Closes collections that are further in. Comments at the indentation of one of them do not
+    /// belong to it any more.
     fn close(&mut self, column: isize, from: usize) {
         let mut end = from.saturating_sub(1);
         while self.flow == 0 && self.indent > column {
@@ -300,7 +300,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A comment on the line that was just read.
+    /// Reads a comment on the current line.
     fn line_comment(&mut self, owner: usize) {
         let blanks = self.text[self.mark.at..].bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         if self.newlines > 0 || blanks >= LOOKAHEAD || self.byte(blanks) != b'#' {
@@ -313,7 +313,7 @@ impl Scanner<'_> {
         self.advance(end);
     }
 
-    /// Comments on lines of their own.
+    /// Reads comments on lines of their own.
     fn comments(&mut self, from: Mark) -> Result<(), Unwritten> {
         let mut group = self.group(from);
         let mut ahead = 0;
@@ -360,7 +360,7 @@ impl Scanner<'_> {
             owner: before.at,
             from: from.at,
             indent: self.indent.max(0).unsigned_abs(),
-            // A value that is yet to come has no foot.
+            // A value that is still to come has no foot comment.
             foot_line: Some(below).filter(|_| from.line > 0 && before.sign != Sign::Value),
             line: self.mark.line,
             column: self.mark.column,

@@ -1,4 +1,4 @@
-//! Texts, and what kustomize makes of them where `a` is set to 9.
+//! Texts, and kustomize's output for them with `a` set to 9.
 
 use super::*;
 use crate::field_path::at_mut;

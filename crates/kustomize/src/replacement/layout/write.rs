@@ -1,4 +1,4 @@
-//! Collections, in the order and with the signs that go-yaml writes them with.
+//! Writes collections, in the order and notation of go-yaml.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use super::check::is_read_as;
 use super::emitter::{Emitter, Waiting};
 use super::scalar::written_tag;
 
-/// A field: its name, what it is now, and how both were written.
+/// A field: its name, its current value, and the notation of both.
 struct Entry<'n, 'd> {
     name: &'n str,
-    /// None for an alias.
+    /// `None` for an alias.
     value: Option<&'n Node>,
     was: Option<(&'n Noted<'d>, &'n Noted<'d>)>,
 }
 
-/// A node as it is now (nothing if it is an alias), and how it was written if it was there.
+/// The current node (`None` for an alias), and its original notation if it existed.
 #[derive(Clone, Copy)]
 struct Element<'n, 'd> {
     now: Option<&'n Node>,
@@ -50,7 +50,7 @@ pub(super) fn document<'n>(now: &'n Node, was: &'n NotedDocument<'_>) -> Result<
 }
 
 impl<'n, 'd> Element<'n, 'd> {
-    /// What was put in the place of something of another kind has nothing of it.
+    /// A node that replaced one of another type has none of its notation.
     fn of(now: &'n Node, was: Option<&'n Noted<'d>>) -> Self {
         if was.is_some_and(|was| was.written.is_alias()) {
             return Self { now: None, was };
@@ -70,7 +70,7 @@ impl<'n, 'd> Element<'n, 'd> {
         self.now.is_none_or(|now| now.as_scalar().is_some())
     }
 
-    /// Whether it was written between brackets.
+    /// Reports whether it was written between brackets.
     fn is_flow(self) -> bool {
         self.was.is_some_and(|was| was.written.style() == Style::Flow)
     }
@@ -87,7 +87,8 @@ impl<'n> Emitter<'n> {
         }
     }
 
-    /// A node that was announced: what is on its line, its comments there, and all that is in it.
+    /// Writes a node whose comments were announced: the part on its line, its comments there, and
+    /// its content.
     fn node(&mut self, element: Element<'n, '_>, is_value: bool) -> Result<(), Unwritten> {
         self.on_line(element)?;
         self.line_comment();
@@ -128,7 +129,7 @@ impl<'n> Emitter<'n> {
         }
     }
 
-    /// Below a field, dashes are as far in as the field.
+    /// Writes a sequence. Below a field, dashes are at the indentation of the field.
     fn block_sequence(
         &mut self,
         items: &'n [Node],
@@ -176,8 +177,8 @@ impl<'n> Emitter<'n> {
         Ok(())
     }
 
-    /// A comment behind a key is that of its value if the value is on the line, or else it is
-    /// written before the value.
+    /// Places a comment after a key: it belongs to the value if the value is on the same line,
+    /// otherwise it is written before the value.
     fn key_comment(&mut self, value: Element<'n, '_>) {
         if self.comments.key_line.is_empty() || value.now.is_none() {
             return;
@@ -272,7 +273,8 @@ impl<'n> Emitter<'n> {
         self.flow_value(item)
     }
 
-    /// Something between brackets. A comma stands before a comment behind it; whether there is one.
+    /// Writes a value between brackets, and reports whether a comma was written. It is written
+    /// before a comment that follows the value.
     fn flow_value(&mut self, element: Element<'n, '_>) -> Result<bool, Unwritten> {
         let has_comma = self.has_comment_behind();
         self.on_line(element)?;
@@ -314,8 +316,8 @@ fn elements<'n, 'd>(items: &'n [Node], was: Option<&'n Noted<'d>>) -> impl Itera
     items.iter().enumerate().map(|(at, item)| Element::of(item, written.get(at)))
 }
 
-/// The fields as they were written, and those that are new behind them. What a merge key brings
-/// along is not written out.
+/// Returns the fields in their original order, followed by new ones. Fields from a merge key are
+/// not written out.
 fn entries<'n, 'd>(map: &'n Map, was: Option<&'n Noted<'d>>) -> Result<Vec<Entry<'n, 'd>>, Unwritten> {
     let pairs = was.map_or(&[][..], |was| was.children.as_chunks::<2>().0);
     let is_merge = |[key, _]: &[Noted<'_>; 2]| key.written.is_merge_key();
