@@ -1,6 +1,6 @@
-//! The field specs that kustomize has if nobody says otherwise. They stand in `defaults.txt`, a
-//! line each: for what, whether missing fields are put there, which resources, and the path. They
-//! stand in the order of kustomize's own lists, which it sorts by kind before it uses them.
+//! The default field specs of kustomize. They are in `defaults.txt`, one per line: the transformer,
+//! whether missing fields are created, the resources, and the path. Their order is that of
+//! kustomize's own lists, which it sorts by kind before use.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,11 +14,11 @@ pub struct Defaults {
     pub name_prefix: Vec<FieldSpec>,
     pub name_suffix: Vec<FieldSpec>,
     pub namespace: Vec<FieldSpec>,
-    /// Labels with selectors: `commonLabels`.
+    /// Labels including selectors: `commonLabels`.
     pub common_labels: Vec<FieldSpec>,
-    /// Labels of the resource and of what it makes others from: `labels` with `includeTemplates`.
+    /// Labels of the resource and of its templates: `labels` with `includeTemplates`.
     pub template_labels: Vec<FieldSpec>,
-    /// Of all `labels`, whatever they include. None unless somebody says so.
+    /// For all `labels`, whatever they include. Empty unless configured.
     pub labels: Vec<FieldSpec>,
     pub common_annotations: Vec<FieldSpec>,
     pub images: Vec<FieldSpec>,
@@ -35,7 +35,7 @@ pub struct NameReference {
 }
 
 impl Defaults {
-    /// Adds what others say.
+    /// Adds the field specs of `other`.
     pub fn merge(&mut self, other: &Self) -> Result<(), Conflict> {
         let lists = [
             (&mut self.name_prefix, &other.name_prefix),
@@ -62,7 +62,7 @@ impl Defaults {
         Ok(())
     }
 
-    /// How many steps it takes at most to add what others say: fields of one path are compared with
+    /// Returns the maximum number of steps to merge `other`: fields of one path are compared with
     /// each other.
     pub(crate) fn cost_of_merge(&self, other: &Self) -> usize {
         let lists = |of: &Self| {
@@ -76,8 +76,8 @@ impl Defaults {
         own.iter().zip(&other).map(|(own, other)| 4 * (own + other) + own * other / 16 + other * other / 16).sum()
     }
 
-    /// As kustomize sorts them after each merge. It decides what is there already when they are
-    /// merged again.
+    /// Sorts as kustomize does after each merge. The order decides which specs count as existing in
+    /// the next merge.
     fn sort(&mut self) {
         let lists = [
             &mut self.name_prefix,
@@ -148,7 +148,7 @@ impl Defaults {
     }
 }
 
-/// `group/version/Kind`, each of which may be `*`.
+/// Parses `group/version/Kind`, each of which may be `*`.
 fn gvk(written: &str) -> Gvk {
     let mut parts = written.split('/').map(|part| if part == "*" { "" } else { part });
     let mut next = || parts.next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! How kustomize takes a text of resources apart before it reads it: at lines that begin with
-//! `---`. Of what lies between two of them it reads the first document, and loses what YAML would
-//! take for more of them: here that is refused.
+//! Splits a text of resources as kustomize does before it parses it: at lines that begin with
+//! `---`. Kustomize parses only the first YAML document between two such lines and loses any
+//! others; this module rejects such a text.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,10 @@ use setpoint_yaml::{Class, Diagnostic, Diagnostics, Source};
 
 const SEPARATOR: &str = "\n---";
 
-/// A text and where it is taken apart.
+/// A text and the places where it is split.
 pub(crate) struct Parts<'t> {
-    /// As it can be read: nothing stands behind a separator. It is as long as the text.
+    /// The text to parse: the rest of each separator line is blank. It has the length of the
+    /// original.
     pub(crate) text: Cow<'t, str>,
     separators: Vec<usize>,
 }
@@ -23,12 +24,13 @@ impl<'t> Parts<'t> {
         while let Some(found) = text[from..].find(SEPARATOR) {
             let start = from + found + 1;
             let behind = start + SEPARATOR.len() - 1;
-            // What is at the end of the text, without a line break, is no separator but part of the
-            // last document.
+            // A separator at the end of the text, without a line break, is part of the last
+            // document.
             let Some(length) = text[behind..].find('\n') else { break };
             let end = behind + length;
             parts.separate(name, start, behind..end)?;
-            // Its line break is taken: a separator right behind it is none, and begins a document.
+            // Its line break is consumed: a separator right after it is not recognised and begins a
+            // document.
             from = end + 1;
         }
         Ok(parts)
@@ -55,13 +57,13 @@ impl<'t> Parts<'t> {
         self.separators.len() + 1
     }
 
-    /// The number of the part that something at an offset is in.
+    /// Returns the number of the part at an offset.
     pub(crate) fn at(&self, offset: usize) -> usize {
         self.separators.partition_point(|separator| *separator < offset)
     }
 }
 
-/// A directive would stand in a document without a start.
+/// Rejects a directive, which would be in a document without a start.
 fn check_directives(name: &str, text: &str) -> Result<(), Diagnostics> {
     let text = text.trim_start_matches('\u{feff}');
     if !text.starts_with('%') && !text.contains("\n%") {

@@ -1,20 +1,20 @@
-//! Texts that are written as `>`. Kustomize writes a resource once in the style it was read in and
-//! reads it again before it writes what one sees. Go's library does not write all folded texts so
-//! that they read the same: what is read then is what counts.
+//! Folded strings (`>`). Kustomize writes a resource once in its original style and parses it again
+//! before it writes the output. Go's library does not write all folded strings so that they read
+//! back equal; the text that is read back counts.
 
 use std::borrow::Cow;
 
 use crate::node::{Content, Node, Style, Tag};
 
-/// What becomes of a folded text when Go's library writes and reads it.
+/// Returns a folded string as Go's library writes and reads it back.
 pub(crate) fn refolded(text: &str) -> Cow<'_, str> {
     let body = text.trim_start_matches('\n');
     if body.is_empty() || text.ends_with(' ') || text.contains(" \n") || text.contains(is_special) {
-        // In quotes, or nothing to fold.
+        // Quoted, or nothing to fold.
         return text.into();
     }
     let lines: Vec<(&str, usize)> = lines(body).collect();
-    // The line that is looked at should be the next one; it is the first.
+    // Go's library should check the next line here, but checks the first one.
     let is_doubled = !is_indented(body);
     let mut result = text[..text.len() - body.len()].to_owned();
     for (at, (line, breaks)) in lines.iter().enumerate() {
@@ -34,7 +34,7 @@ pub(crate) fn refolded(text: &str) -> Cow<'_, str> {
     if result == text { text.into() } else { result.into() }
 }
 
-/// Makes of all folded texts of a node what becomes of them when Go's library writes and reads it.
+/// Changes all folded strings of a node as Go's library does when it writes and reads them.
 pub(crate) fn refold(node: &mut Node) {
     match &mut node.content {
         Content::Scalar(scalar) if node.style == Style::Folded && scalar.tag == Tag::Text => {
@@ -47,8 +47,8 @@ pub(crate) fn refold(node: &mut Node) {
     }
 }
 
-/// Whether Go's library writes a text with this character in quotes: all that is not printable to
-/// it, such as an emoji.
+/// Reports whether Go's library quotes a text with this character. It does so for all characters
+/// that it considers not printable, such as emoji.
 fn is_special(c: char) -> bool {
     !matches!(c, '\n' | '\t' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }
@@ -57,7 +57,7 @@ fn is_indented(line: &str) -> bool {
     line.starts_with([' ', '\t'])
 }
 
-/// The lines of a text that starts with one, each with how many breaks are behind it.
+/// Returns the lines of a text that starts with one, each with the number of line breaks after it.
 fn lines(body: &str) -> impl Iterator<Item = (&str, usize)> {
     let mut rest = body;
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! The hash that is put behind the names of what was generated, so that whatever reads it is rolled
-//! out anew when it changes.
+//! The hash that is appended to the names of generated resources, so that a change of their content
+//! rolls out their consumers.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ const COMPACT: Layout = Layout { is_indented: false, has_floats: true };
 pub enum NoHash {
     #[error("`{field}` of {kind} `{name}` cannot be hashed; correct the value")]
     Value { kind: Arc<str>, name: Arc<str>, field: &'static str, source: NoValue },
-    /// Kustomize hashes the lines, columns, styles and comments of their text.
+    /// Of other kinds, kustomize hashes the lines, columns, styles and comments of the text.
     #[error(
         "{kind} `{name}` cannot be hashed: only a ConfigMap or a Secret has a hash behind its name, so take its `needsHashSuffix` annotation away"
     )]
     Kind { kind: Arc<str>, name: Arc<str> },
 }
 
-/// The hash of a ConfigMap or a Secret, of ten characters.
+/// Returns the hash of a ConfigMap or a Secret, which has ten characters.
 pub fn hash(node: &Node) -> Result<String, NoHash> {
     let text = |path: &[&str]| node.at(path).and_then(Node::as_text).unwrap_or_default();
     let kind = text(&["kind"]);
-    // Each is a field of its own: no name of a resource is ever found under this one, so that the
-    // hash is of the data only.
+    // This is the name of a single field, which no resource has, so the name is always empty and
+    // the hash only covers the data.
     const NAME: &str = "metadata/name";
     let fields: &[(&str, &str)] = match kind {
         "ConfigMap" => &[("binaryData", "binaryData"), ("data", "data"), ("kind", "kind"), ("name", NAME)],
@@ -60,13 +60,14 @@ pub fn hash(node: &Node) -> Result<String, NoHash> {
     Ok(shortened(&json))
 }
 
-/// A field as it is hashed: a scalar is its text whatever it is, and nothing is an empty text.
+/// Appends a field to the hashed JSON: a scalar as its text, whatever its type, and a missing field
+/// as an empty string.
 fn push_field(field: Option<&Node>, json: &mut String) -> Result<(), NoValue> {
     match field.map(|node| (&node.content, node)) {
         None => json.push_str("\"\""),
         Some((Content::Scalar(scalar), _)) => push_text(&scalar.text, json),
         Some((Content::Seq(items), _)) => {
-            // It is read as a map, which it is not.
+            // Kustomize reads it as a map and gets null.
             items.iter().try_for_each(|item| json::write(item, COMPACT, &mut String::new()))?;
             json.push_str("null");
         }
@@ -80,7 +81,8 @@ fn push_field(field: Option<&Node>, json: &mut String) -> Result<(), NoValue> {
     Ok(())
 }
 
-/// The first characters of a digest, with letters in the place of those that could make a word.
+/// Returns the first characters of a digest, with vowels and similar characters replaced so that
+/// they form no words.
 fn shortened(text: &str) -> String {
     let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
     let mapped = |c| match c {

@@ -1,16 +1,15 @@
-//! JSON as Go's `encoding/json` writes it: names in the order of their bytes, and `<`, `>` and `&`
-//! as escapes.
+//! Writes JSON as Go's `encoding/json` does: names sorted by bytes, and `<`, `>` and `&` escaped.
 
 use setpoint_yaml::go::json_float;
 
 use crate::node::{Content, NoValue, Node, Value};
 
-/// How JSON is laid out, and what its numbers are.
+/// The layout of JSON and the type of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// A line for each value, two spaces a level.
+    /// One line per value, two spaces a level.
     pub(crate) is_indented: bool,
-    /// Numbers were read as floats, as Go reads JSON.
+    /// Numbers were read as floats, as Go does with JSON.
     pub(crate) has_floats: bool,
 }
 
@@ -89,7 +88,7 @@ impl Writer<'_> {
     }
 }
 
-/// A text in quotes.
+/// Appends a string in quotes.
 pub(crate) fn push_text(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Resources as files declare them: documents that have a kind and a name, with lists taken apart.
+//! Reads resources of files: documents with a kind and a name, with lists expanded.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::origin::Origin;
 use crate::read::read;
 use crate::resource::Resource;
 
-/// A text that does not hold resources.
+/// A text without valid resources.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoResources {
     #[error("MalformedYAMLError")]
@@ -23,10 +23,10 @@ pub enum NoResources {
     NoValue { kind: Arc<str>, problem: NoValue, origin: Origin },
 }
 
-/// The resources of a text.
+/// Returns the resources of a text.
 pub fn resources(name: &str, text: &str, origin: Origin) -> Result<Vec<Resource>, NoResources> {
     let mut nodes = read(name, text, origin).map_err(NoResources::Malformed)?;
-    // A list that is all there is in a file is its items as they are written.
+    // A file with only a list is replaced by the items as written.
     if let [list] = nodes.as_slice()
         && matches!(kind(list), "List" | "ResourceList")
         && let Some(items) = list.at(&["items"])
@@ -41,7 +41,7 @@ pub fn resources(name: &str, text: &str, origin: Origin) -> Result<Vec<Resource>
     Ok(nodes.into_iter().map(Resource::new).collect())
 }
 
-/// The resources of a text that stands in a field. All that is in them is where the field is.
+/// Returns the resources of a text inside a field. Their place is that of the field.
 pub(crate) fn inline_resources(name: &str, text: &str, origin: Origin) -> Result<Vec<Resource>, NoResources> {
     let mut resources = resources(name, text, origin)?;
     resources.iter_mut().for_each(|resource| place(&mut resource.node, origin));
@@ -57,8 +57,8 @@ fn place(node: &mut Node, origin: Origin) {
     }
 }
 
-/// Whether a text that holds no resources may be meant as the path of a file. What may not, may
-/// hold a secret, and is never told.
+/// Reports whether an invalid text may be the path of a file. Other texts may hold a secret and are
+/// never printed.
 pub(crate) fn is_like_a_path(text: &str) -> bool {
     !text.contains(['\n', '{', '}', '[', ']']) && !text.contains(": ") && !text.ends_with(':')
 }
@@ -67,13 +67,15 @@ fn kind(node: &Node) -> &str {
     text_at(node, &["kind"])
 }
 
-/// A text; what was read as null is none. What was put there later and reads like it is one.
+/// Returns a string, or an empty one for a node read as null. A later text that looks like null is
+/// a string.
 fn text_at<'n>(node: &'n Node, path: &[&str]) -> &'n str {
     let scalar = node.at(path).and_then(Node::as_scalar).filter(|scalar| scalar.tag != Tag::Null);
     scalar.map(|scalar| &*scalar.text).unwrap_or_default()
 }
 
-/// Leaves out what is empty, and refuses what has no kind, or no name and is no list.
+/// Drops empty documents, and rejects those without a kind, or without a name unless they are
+/// lists.
 fn complete(nodes: Vec<Node>) -> Result<Vec<Node>, NoResources> {
     let is_empty = |node: &Node| match &node.content {
         Content::Scalar(scalar) => scalar.is_null(),
@@ -85,7 +87,7 @@ fn complete(nodes: Vec<Node>) -> Result<Vec<Node>, NoResources> {
     Ok(nodes)
 }
 
-/// Refuses what has no kind, or no name and is no list.
+/// Rejects a resource without a kind, or without a name unless it is a list.
 pub(crate) fn check(node: &Node) -> Result<(), NoResources> {
     let incomplete = |what: &str| {
         let what = format!("{what} in object {{{{{} {}}} …}}", text_at(node, &["apiVersion"]), kind(node));
@@ -100,7 +102,8 @@ pub(crate) fn check(node: &Node) -> Result<(), NoResources> {
     Ok(())
 }
 
-/// Takes lists of resources apart. What was in them comes after everything else, as it is in JSON.
+/// Expands lists of resources. As in kustomize, their items come after all other resources, in JSON
+/// form.
 fn taken_apart(nodes: Vec<Node>) -> Result<Vec<Node>, NoResources> {
     let mut whole = Vec::with_capacity(nodes.len());
     let mut rest: std::collections::VecDeque<Node> = nodes.into();
@@ -124,7 +127,7 @@ fn taken_apart(nodes: Vec<Node>) -> Result<Vec<Node>, NoResources> {
     Ok(whole)
 }
 
-/// A node as it comes back from JSON.
+/// Converts a node to JSON and back.
 pub(crate) fn in_json(node: &Node) -> Result<Node, NoValue> {
     let content = match &node.content {
         Content::Scalar(scalar) => Content::Scalar(match scalar.value()? {

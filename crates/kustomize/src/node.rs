@@ -1,6 +1,5 @@
-//! The tree that kustomizations work on. A scalar is the text that stands there and the tag that it
-//! was read with: a text that is put in its place later has to be of the same kind, as in
-//! kustomize. Each node knows where it came from.
+//! The tree that kustomizations work on. A scalar is its text and the tag that it was read with: as
+//! in kustomize, a later text in its place must have the same type. Each node records its origin.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ pub struct Node {
     pub style: Style,
 }
 
-/// How it was written is no part of what it is.
+/// Equality ignores the style.
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         self.content == other.content && self.origin == other.origin
@@ -33,17 +32,17 @@ pub enum Content {
     Map(Map),
 }
 
-/// A text, and what it was read as.
+/// A text and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scalar {
     pub text: Arc<str>,
     pub tag: Tag,
 }
 
-/// What a scalar was read as.
+/// The type of a scalar as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// Whatever the text says.
+    /// Any type: that of the text as written.
     Any,
     Null,
     Bool,
@@ -53,18 +52,18 @@ pub enum Tag {
     Time,
 }
 
-/// What a scalar is in JSON.
+/// The JSON value of a scalar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Null,
     Bool(bool),
-    /// As JSON writes it.
+    /// In the notation of JSON.
     Number(String),
     Text(Arc<str>),
 }
 
-/// A scalar whose text is not what its tag says, or that JSON has no word for. The text is not
-/// told: it may have been taken from a Secret.
+/// A scalar whose text contradicts its tag, or that JSON cannot express. The text is not printed:
+/// it may be from a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoValue {
     #[error("something else stands where {wanted} was read")]
@@ -76,7 +75,7 @@ pub enum NoValue {
 }
 
 impl Tag {
-    /// What a plain scalar of this text is read as.
+    /// Returns the type of a plain scalar with this text.
     pub fn of(text: &str) -> Self {
         match Dialect::GoYamlV3.resolve(text) {
             Resolved::Null => Self::Null,
@@ -108,7 +107,7 @@ impl Scalar {
         Self { text: text.into(), tag: Tag::Text }
     }
 
-    /// As if it were written without quotes.
+    /// Builds a scalar that is written without quotes.
     pub fn plain(text: impl Into<Arc<str>>) -> Self {
         Self { text: text.into(), tag: Tag::Any }
     }
@@ -136,8 +135,8 @@ impl Scalar {
         })
     }
 
-    /// Whether it was read as null. What was put there later and reads like it is a text on its
-    /// way.
+    /// Reports whether it was read as null. A later text that looks like null is still a string
+    /// here.
     pub fn is_null(&self) -> bool {
         self.tag == Tag::Null
     }
@@ -151,7 +150,7 @@ fn float(digits: &str) -> Result<String, NoValue> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map(Vec<(Arc<str>, Node)>);
 
-/// So many fields a map grows to one by one.
+/// A map grows one by one up to this number of fields.
 const SMALL: usize = 4;
 
 impl Map {
@@ -177,7 +176,7 @@ impl Map {
         self.0.iter_mut().find(|(own, _)| **own == *name).map(|(_, node)| node)
     }
 
-    /// Puts a field where it was, or behind all others.
+    /// Sets a field at its place, or appends it.
     pub fn set(&mut self, name: &str, node: Node) {
         match self.get_mut(name) {
             Some(own) => *own = node,
@@ -185,17 +184,16 @@ impl Map {
         }
     }
 
-    /// Adds a field that is known not to be there.
+    /// Appends a field that is known to be absent.
     pub(crate) fn push(&mut self, name: Arc<str>, node: Node) {
-        // Most maps are small, and most of what they are made of: room for fields that never come
-        // would be half of it.
+        // Most maps are small, and maps dominate memory: spare capacity would be half of it.
         if self.0.len() < SMALL {
             self.0.reserve_exact(1);
         }
         self.0.push((name, node));
     }
 
-    /// Sets the field that stands at a place, counted from 0.
+    /// Sets the field at an index, counted from 0.
     pub(crate) fn put(&mut self, at: usize, node: Node) {
         if let Some((_, own)) = self.0.get_mut(at) {
             *own = node;
@@ -211,8 +209,8 @@ impl Map {
         self.0.retain(|(name, _)| keeps(name));
     }
 
-    /// Keeps the fields for which the answer is yes, in their order. With the first error it stops,
-    /// and the rest is as it was.
+    /// Keeps the fields for which `keep` returns true, in their order. Stops at the first error and
+    /// leaves the rest unchanged.
     pub(crate) fn try_retain<E>(
         &mut self,
         mut keeps: impl FnMut(&Arc<str>, &mut Node) -> Result<bool, E>,
@@ -237,8 +235,8 @@ impl Map {
     }
 }
 
-/// Whether a name is a text without quotes. Kustomize puts none around the names of entries that it
-/// adds, and cannot write the resource if one is read as something else then.
+/// Reports whether a name without quotes is a string. Kustomize does not quote the names of entries
+/// that it adds, and cannot write the resource if one is read as another type.
 pub(crate) fn is_bare_name(name: &str) -> bool {
     Tag::of(name) == Tag::Text
 }
@@ -248,15 +246,15 @@ impl Node {
         Self { content, origin, style: Style::Plain }
     }
 
-    /// A text that is put where nothing was.
+    /// Builds a string for a new node.
     pub fn text(text: impl Into<Arc<str>>, origin: Origin) -> Self {
         let text = text.into();
         let style = Style::of_new(&text);
         Self { style, ..Self::new(Content::Scalar(Scalar::text(text)), origin) }
     }
 
-    /// A text that is put where nothing was, and that nobody says is one: it is what it looks like,
-    /// or has quotes where YAML 1.1 would take it for something else.
+    /// Builds a scalar without a tag for a new node: its type is that of its text. It is quoted if
+    /// YAML 1.1 would read it as another type than a string.
     pub fn untagged(text: impl Into<Arc<str>>, origin: Origin) -> Self {
         let text = text.into();
         let style = Style::of_entry(&text);
@@ -293,18 +291,18 @@ impl Node {
         self.as_scalar().is_some_and(Scalar::is_null)
     }
 
-    /// Whether it is null, and an empty text once it was written.
+    /// Reports whether the node is null now and an empty string after it was written.
     pub fn is_blank(&self) -> bool {
         self.style == Style::Blank && self.as_scalar().is_some_and(|scalar| scalar.tag == Tag::Null)
     }
 
-    /// The node at a path of fields.
+    /// Returns the node at a path of fields.
     pub fn at(&self, fields: &[&str]) -> Option<&Self> {
         fields.iter().try_fold(self, |node, field| node.as_map()?.get(field))
     }
 }
 
-/// As it is written. What [`Scalar::value`] does not know is null: ask before.
+/// Writes a node. A scalar that [`Scalar::value`] rejects becomes null, so callers check first.
 impl Tree for Node {
     fn shape(&self) -> Shape<'_, Self> {
         match &self.content {

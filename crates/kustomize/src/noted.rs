@@ -1,5 +1,5 @@
-//! What is noted of a resource while it is transformed: what it was called, and what its name was
-//! given.
+//! Records about a resource while it is transformed: its former ids, and the prefixes and suffixes
+//! of its name.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::identity::{Gvk, Id};
 use crate::node::{Content, Map, Node};
 use crate::resource::{Former, Resource};
 
-/// Whether a kind is known to be in no namespace.
+/// Reports whether a kind is known to be cluster-scoped.
 pub type IsClusterScoped<'s> = &'s dyn Fn(&Gvk) -> bool;
 
-/// A resource of which nothing can be noted.
+/// A resource whose former ids cannot be recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotNoted {
     #[error("`metadata.annotations` of {resource} is not a map of texts; correct it")]
@@ -20,20 +20,20 @@ pub enum NotNoted {
         #[source]
         problem: FieldProblem,
     },
-    /// Kustomize forgets that its name was in quotes, and cannot write it then.
+    /// Kustomize loses the quotes of its name, and cannot write it then.
     #[error(
         "json: unsupported type: map[interface {{}}]interface {{}}: the annotation `{name}` of {resource} is no text without quotes: rename it"
     )]
     Unwritable { resource: Box<Id>, name: Arc<str> },
-    /// Kustomize panics at it: it notes names and kinds with commas between them, and nothing where
-    /// there is none.
+    /// Kustomize panics here: it records names and kinds separated by commas, and records nothing
+    /// if one is missing.
     #[error(
         "{resource} has no name, namespace or kind that can be kept in mind: write one without commas, or look for what took it away"
     )]
     NoName { resource: Box<Id> },
 }
 
-/// What is noted of a resource in its annotations, as kustomize has it.
+/// The records of a resource, which kustomize stores in its annotations.
 #[derive(Clone, Debug)]
 pub(crate) struct Noted {
     former: Vec<Former>,
@@ -43,7 +43,7 @@ pub(crate) struct Noted {
 }
 
 impl Resource {
-    /// The kind that it had at first.
+    /// Returns its first kind.
     pub fn original_gvk(&self) -> Gvk {
         let gvk = self.gvk();
         match self.former.first() {
@@ -52,7 +52,7 @@ impl Resource {
         }
     }
 
-    /// Whether it is, or was at any time, of this name and of a kind that is selected.
+    /// Reports whether it has or had this name, with a kind that is selected.
     pub fn was_ever(&self, name: &str, selector: &Gvk) -> bool {
         let gvk = self.gvk();
         let is = |own: &str, gvk: &Gvk| own == name && gvk.is_selected(selector);
@@ -60,7 +60,7 @@ impl Resource {
             || self.former.iter().any(|former| is(&former.name, &Gvk { kind: Arc::clone(&former.kind), ..gvk.clone() }))
     }
 
-    /// Notes that something was noted in its annotations, which have to be a map for it.
+    /// Marks the annotations as holding records; they must be a map for that.
     pub fn note(&mut self) -> Result<(), NotNoted> {
         let resource = shown(&self.node);
         let origin = self.node.origin;
@@ -88,8 +88,8 @@ impl Resource {
         Ok(())
     }
 
-    /// Kustomize notes in the annotations: who puts a text in their place, takes the notes away
-    /// with them.
+    /// Drops the records if kustomize would: it stores them in the annotations, so that a text in
+    /// their place removes the records.
     pub(crate) fn forget_what_is_lost(&mut self) {
         let annotations = self.node.at(&["metadata", "annotations"]);
         if annotations.is_some_and(|node| node.as_scalar().is_some()) {
@@ -97,7 +97,7 @@ impl Resource {
         }
     }
 
-    /// What is noted, if anything is.
+    /// Returns the records, if there are any.
     pub(crate) fn noted(&self) -> Option<Noted> {
         self.is_annotated.then(|| Noted {
             former: self.former.clone(),
@@ -107,15 +107,15 @@ impl Resource {
         })
     }
 
-    /// Takes over what was noted of another one.
+    /// Copies the records of another resource.
     pub(crate) fn note_as(&mut self, noted: Noted) {
         let Noted { former, prefixes, suffixes, needs_hash } = noted;
         (self.former, self.prefixes, self.suffixes) = (former, prefixes, suffixes);
         (self.needs_hash, self.is_annotated) = (needs_hash, true);
     }
 
-    /// Sets all annotations anew, as texts. Where one has an empty name kustomize cannot, and goes
-    /// on with none: what was noted is gone, too.
+    /// Sets all annotations again, as strings. If one has an empty name, kustomize fails and
+    /// continues without annotations; the records are lost too.
     pub(crate) fn set_annotations_anew(&mut self) {
         let metadata = self.node.as_map_mut().and_then(|map| map.get_mut("metadata")).and_then(Node::as_map_mut);
         let annotations = metadata.and_then(|metadata| metadata.get_mut("annotations")).and_then(Node::as_map_mut);
@@ -131,7 +131,7 @@ impl Resource {
         }
     }
 
-    /// Forgets all that was noted.
+    /// Drops all records.
     pub(crate) fn forget(&mut self) {
         if self.is_annotated {
             self.former.clear();
@@ -142,11 +142,11 @@ impl Resource {
         }
     }
 
-    /// Notes what it is called now, before that changes.
+    /// Records the current id before it changes.
     pub fn note_former(&mut self, is_cluster_scoped: IsClusterScoped<'_>) -> Result<(), NotNoted> {
         self.note()?;
         let id = self.id(is_cluster_scoped);
-        // Nothing is noted, which is noticed when there is something to be noted once more.
+        // Nothing is recorded. The next call detects this.
         if id.name.is_empty() && self.former.is_empty() {
             self.was_nameless = true;
             return Ok(());
@@ -158,13 +158,13 @@ impl Resource {
         }
         let is_named = id.effective_namespace() == &*id.namespace;
         let namespace = if is_named { Arc::clone(&id.namespace) } else { id.effective_namespace().into() };
-        // Most are given another name twice at the most, and there are many of them.
+        // Most resources are renamed at most twice, and there are many of them.
         if self.former.is_empty() {
             self.former.reserve_exact(2);
         }
         let former = Former { namespace, name: id.name, kind: id.gvk.kind };
-        // Kustomize notes it once more, but all that it asks for is the first one, and whether
-        // there is one like this.
+        // Kustomize records it again, but it only uses the first record, and whether an equal one
+        // exists.
         if self.former.last() != Some(&former) {
             self.former.push(former);
         }
@@ -172,7 +172,7 @@ impl Resource {
     }
 }
 
-/// What kustomize puts a map in the place of: a scalar holds nothing to it.
+/// Reports whether kustomize replaces a node by a map: a scalar is empty to it.
 fn is_empty(node: &Node) -> bool {
     match &node.content {
         Content::Scalar(_) => true,

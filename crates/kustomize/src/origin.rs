@@ -1,31 +1,31 @@
-//! Where a node came from: a file, a line of it, and whoever put the node there if it was not
-//! written so.
+//! The origin of a node: a file and a line of it, and the transformer that created the node, if
+//! any.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A place that a node came from. The files are in [`Sources`]. There are many nodes: these are
-/// bytes, so that one has room for its style beside them.
+/// The place that a node came from; the files are in [`Sources`]. There are many nodes, so it is
+/// stored as bytes, which leaves room for the style next to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     source: [u8; 4],
     line: [u8; 3],
 }
 
-/// Further lines are told as this one. No file is large enough to have them.
+/// The last line number; larger ones are cut to it. No accepted file has as many lines.
 const LAST_LINE: u32 = 0xff_ffff;
 
-/// A file, and what was done with it.
+/// A file, and the transformer applied to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
-    /// From the root of the tree.
+    /// Relative to the root of the tree.
     pub file: Arc<str>,
-    /// The field of a kustomization, or the transformer, by which a node was put there; none for
-    /// what is written so.
+    /// The field of a kustomization, or the transformer, that created a node; `None` for a node
+    /// written in the file itself.
     pub by: Option<Arc<str>>,
 }
 
-/// The files that the nodes of a build came from. The first is none.
+/// The sources of the nodes of a build. The first is empty.
 #[derive(Clone, Debug)]
 pub struct Sources {
     all: Vec<Source>,
@@ -40,7 +40,7 @@ impl Default for Sources {
 }
 
 impl Sources {
-    /// A place in this source from now on: `origin.on(line)` is a line of it.
+    /// Adds a source and returns its origin; `origin.on(line)` is a line of it.
     pub fn add(&mut self, file: Arc<str>, by: Option<Arc<str>>) -> Origin {
         let wanted = Source { file, by };
         let source = self.places.get(&wanted).copied().unwrap_or_else(|| {
@@ -52,7 +52,7 @@ impl Sources {
         Origin { source: source.to_be_bytes(), ..Origin::default() }
     }
 
-    /// The same, with files called otherwise.
+    /// Renames the files.
     #[must_use]
     pub fn called(self, name: impl Fn(&str) -> String) -> Self {
         let renamed = |source: Source| match &*source.file {
@@ -70,7 +70,7 @@ impl Sources {
 }
 
 impl Origin {
-    /// Counted from 1; 0 if it is no line's.
+    /// Counted from 1; 0 if there is no line.
     pub fn line(self) -> u32 {
         let [high, middle, low] = self.line;
         u32::from_be_bytes([0, high, middle, low])

@@ -1,4 +1,4 @@
-//! Replays what kustomize answered (`tests/recorded`, made by `record`).
+//! Replays recorded results of kustomize (`tests/recorded`, made by `record`).
 
 use std::sync::Arc;
 
@@ -25,16 +25,16 @@ const SETS: &str = include_str!("../tests/recorded/resources.json");
 
 pub(crate) type Answer = Result<Json, String>;
 
-/// Asks all cases of a file, and names those with another answer.
+/// Runs all cases of a file, and lists those with a different result.
 #[track_caller]
 pub(crate) fn replay(lines: &str, ask: impl Fn(&Json) -> Answer) {
     let mut differences = Vec::new();
     for line in lines.lines() {
         let case: Json = serde_json::from_str(line).unwrap();
         let answer = ask(&case);
-        // What we answer on purpose, where it is something else.
+        // `ours` is our result where it differs on purpose.
         let is_equal = match (&answer, case.get("ours").or(case.get("result"))) {
-            // Kustomize answers, and we do not on purpose.
+            // Kustomize succeeds here, and we return an error on purpose.
             (answer, Some(_)) if case.get("refused").is_some() => answer.is_err(),
             (Ok(answer), Some(result)) => answer == result,
             (answer, result) => answer.is_err() && result.is_none(),

@@ -1,16 +1,15 @@
-//! URLs of repositories as kustomize takes them apart (its `git.RepoSpec`), for the annotations
-//! that say where something came from. What a URL leads to is decided elsewhere
-//! ([`crate::files::Files::remote_folder`]).
+//! Parses URLs of repositories as kustomize does (its `git.RepoSpec`), for the annotations that
+//! record origins. [`crate::files::Files::remote_folder`] decides which directory a URL stands for.
 
 use std::borrow::Cow;
 
-/// A folder of a repository.
+/// A directory of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Repository<'u> {
-    /// What git would clone. It may hold a password.
+    /// The address that git would clone. It may contain a password.
     pub(crate) address: String,
     pub(crate) folder: &'u str,
-    /// A branch, a tag or a commit; empty where none is named.
+    /// A branch, a tag or a commit; empty if omitted.
     pub(crate) reference: String,
 }
 
@@ -19,7 +18,7 @@ const FILE: &str = "file://";
 const GITHUB: &str = "github.com";
 
 impl<'u> Repository<'u> {
-    /// None for what kustomize takes for a path.
+    /// Parses a URL; `None` if kustomize takes it for a path.
     pub(crate) fn of(url: &'u str) -> Option<Self> {
         let (address, query) = url.split_once('?').unwrap_or((url, ""));
         let (host, path) = host(address)?;
@@ -32,7 +31,7 @@ impl<'u> Repository<'u> {
     }
 }
 
-/// What stands before the path, with the `/` or `:` between them, and the path.
+/// Splits an address into the part before the path, with the `/` or `:` after it, and the path.
 fn host(address: &str) -> Option<(String, &str)> {
     if address.starts_with('/') {
         return None;
@@ -45,7 +44,7 @@ fn host(address: &str) -> Option<(String, &str)> {
     }
     let (user, rest) = account(rest);
     let is_github = without_start(rest, GITHUB).is_some_and(|rest| rest.starts_with(['/', ':']));
-    // As `scp` has it, with a colon before the path.
+    // The notation of `scp`, with a colon before the path.
     let is_short = scheme.is_empty() && (!user.is_empty() || is_github);
     if scheme.is_empty() && !is_short {
         return None;
@@ -63,7 +62,7 @@ fn host(address: &str) -> Option<(String, &str)> {
     (!host.is_empty()).then(|| (format!("{scheme}{user}{host}"), path))
 }
 
-/// `user@` before a host, if it is a plain name.
+/// Returns `user@` before a host, if the user is a plain name.
 fn account(rest: &str) -> (&str, &str) {
     let is_plain = |user: &str| {
         user.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -75,7 +74,7 @@ fn account(rest: &str) -> (&str, &str) {
     }
 }
 
-/// The path of a repository, and that of a folder in it.
+/// Splits a path into that of the repository and that of a directory in it.
 fn parts(path: &str, is_file: bool) -> Option<(&str, &str)> {
     let split = |end: usize, next: usize| Some((&path[..end], path.get(next..).unwrap_or_default()));
     let up_to_slash = |start: usize| path[start..].find('/').map_or(path.len(), |at| start + at);
@@ -110,7 +109,7 @@ fn leaves(folder: &str) -> bool {
     false
 }
 
-/// The version that a query names. One that cannot be read names none.
+/// Returns the version that a query names; `None` if the query cannot be parsed.
 fn reference(query: &str) -> Option<String> {
     let mut named = [None, None];
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -159,7 +158,7 @@ fn without_start<'t>(text: &'t str, start: &str) -> Option<&'t str> {
 mod tests {
     use super::*;
 
-    /// Expected is what kustomize's own `NewRepoSpecFromURL` gives.
+    /// The expected values are those of kustomize's own `NewRepoSpecFromURL`.
     #[test]
     fn urls_are_taken_apart_as_kustomize_does() {
         for (url, address, folder, reference) in [

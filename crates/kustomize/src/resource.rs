@@ -1,8 +1,8 @@
-//! A resource on its way through a kustomization: what it holds now, and what it was called before.
+//! A resource while a kustomization is built: its current content and its former ids.
 //!
-//! Kustomize keeps what it knows of a resource in annotations of it, and takes them out at the end.
-//! Here it stands beside the node; what taking them out does to other annotations is done all the
-//! same ([`Resource::finish`]).
+//! Kustomize stores its records about a resource in annotations, and removes them at the end. Here
+//! they are next to the node. The effects of the removal on other annotations are reproduced
+//! ([`Resource::finish`]).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::identity::{Gvk, Id};
 use crate::node::{Map, Node, Scalar, Tag};
 use crate::shared::Shared;
 
-/// What is done where a generated resource has the name of one that is there.
+/// The treatment of a generated resource whose name already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Behavior {
     #[default]
@@ -25,40 +25,40 @@ pub enum Behavior {
 pub struct Resource {
     /// A map with at least a kind and a name.
     pub node: Node,
-    /// What it was called before, the oldest first.
+    /// Its former ids, the oldest first.
     pub former: Vec<Former>,
-    /// Prefixes that its name was given, the first first.
+    /// The prefixes added to its name, in the order they were added.
     pub prefixes: Vec<Arc<str>>,
     pub suffixes: Vec<Arc<str>>,
-    /// Who names it.
+    /// The ids of the resources that refer to it.
     pub referred_by: Vec<Id>,
     /// Entries of its maps that are one node.
     pub shared: Vec<Shared>,
-    /// Variables whose value is taken from it.
+    /// The variables that take their value from it.
     pub variables: Vec<Arc<str>>,
-    /// A hash of what it holds is put behind its name.
+    /// A hash of its content is appended to its name.
     pub needs_hash: bool,
     pub behavior: Behavior,
-    /// As a patch: it may change the name of what it patches.
+    /// For a patch: it may change the name of its target.
     pub may_change_name: bool,
     pub may_change_kind: bool,
-    /// Something was noted in its annotations, as kustomize has it.
+    /// Kustomize has stored records in its annotations.
     pub is_annotated: bool,
-    /// It had no name when it was to be noted what it is called.
+    /// It had no name when its id should have been recorded.
     pub was_nameless: bool,
 }
 
-/// What a resource was called before.
+/// A former id of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Former {
     pub name: Arc<str>,
-    /// That it was in, whatever it said.
+    /// The actual namespace, whatever the resource set.
     pub namespace: Arc<str>,
     pub kind: Arc<str>,
 }
 
 impl Former {
-    /// What one was called then that is of this group and version.
+    /// Returns the former id, with the current group and version.
     pub(crate) fn id(&self, now: &Gvk) -> Id {
         Id {
             gvk: Gvk { kind: Arc::clone(&self.kind), ..now.clone() },
@@ -104,13 +104,13 @@ impl Resource {
         self.metadata("namespace")
     }
 
-    /// What it is called now.
+    /// Returns the current id.
     pub fn id(&self, is_cluster_scoped: &dyn Fn(&Gvk) -> bool) -> Id {
         let id = self.written_id();
         Id { is_cluster_scoped: is_cluster_scoped(&id.gvk), ..id }
     }
 
-    /// What it was called first. Names that it had before are never known to be in no namespace.
+    /// Returns the first id. A former id is never known to be cluster-scoped.
     pub fn first_id(&self, is_cluster_scoped: &dyn Fn(&Gvk) -> bool) -> Id {
         match self.former.first() {
             Some(former) => former.id(&self.gvk()),
@@ -118,14 +118,13 @@ impl Resource {
         }
     }
 
-    /// What it was called before, the oldest first.
+    /// Returns the former ids, the oldest first.
     pub fn former_ids(&self) -> impl Iterator<Item = Id> {
         let gvk = self.former.first().map(|_| self.gvk()).unwrap_or_default();
         self.former.iter().map(move |former| former.id(&gvk))
     }
 
-    /// What it is called now and what it was called before, as it is written: nothing of it is
-    /// known to be in no namespace.
+    /// Returns the current and former ids as written: none is known to be cluster-scoped.
     pub fn written_ids(&self) -> Vec<Id> {
         std::iter::once(self.written_id()).chain(self.former_ids()).collect()
     }
@@ -139,14 +138,14 @@ impl Resource {
         self.metadata_scalar(field).map(|scalar| &*scalar.text).unwrap_or_default()
     }
 
-    /// What was read as null is nothing; a text that is put there and looks like it is still a
-    /// name.
+    /// Returns a scalar of the metadata, or `None` if it was read as null. A later text that looks
+    /// like null is a name.
     fn metadata_scalar(&self, field: &str) -> Option<&Scalar> {
         let scalar = self.node.at(&["metadata", field]).and_then(Node::as_scalar);
         scalar.filter(|scalar| scalar.tag != Tag::Null)
     }
 
-    /// Labels or annotations, as texts.
+    /// Returns labels or annotations as strings.
     pub fn texts(&self, field: &str) -> impl Iterator<Item = (&Arc<str>, &str)> {
         let map = self.node.at(&["metadata", field]).and_then(Node::as_map);
         map.into_iter().flat_map(Map::iter).filter_map(|(name, node)| Some((name, node.as_text()?)))

@@ -1,5 +1,5 @@
-//! How scalars are written. It decides what becomes of whatever is put in their place: a number in
-//! quotes is a text.
+//! The notation of scalars. It decides the type of a later value in the same place: a number in
+//! quotes is a string.
 
 use setpoint_yaml::go::{self, Shape, Tree};
 use setpoint_yaml::{Dialect, Kind, Scalar, Source, Style as Written, parse};
@@ -7,25 +7,25 @@ use setpoint_yaml::{Dialect, Kind, Scalar, Source, Style as Written, parse};
 use crate::limits::BYTES;
 use crate::node::Tag;
 
-/// What a text of so many bytes takes is part of what its node takes.
+/// The cost of a text of up to this many bytes is part of that of its node.
 const SHORT: usize = 64;
 
-/// How a node was written. What a patch puts in its place is written so too, and may become
-/// something else by it: a number in quotes is a text.
+/// The notation of a node. A patched value gets the notation of the old one, which may change its
+/// type: a number in quotes is a string.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     #[default]
     Plain,
-    /// Or as a block of lines.
+    /// Quoted, or a literal block.
     Quoted,
-    /// As a block whose lines are one.
+    /// A block whose lines are folded into one.
     Folded,
-    /// As nothing at all, between braces or brackets. It is null, but go-yaml writes an empty text
-    /// there, which is what it is read as again.
+    /// Omitted, between braces or brackets. It is null, but go-yaml writes an empty string there,
+    /// which it reads back as a string.
     Blank,
-    /// In quotes, behind a tag that says what it is. Who sets it without a tag leaves the quotes.
+    /// Quoted, after a tag. A new value without a tag removes the quotes.
     Tagged,
-    /// A map or a list, between braces or brackets.
+    /// A map or a list between braces or brackets.
     Flow,
 }
 
@@ -34,31 +34,31 @@ impl Style {
         if is_quoted { Self::Quoted } else { Self::Plain }
     }
 
-    /// Of a text that is an entry of a map from now on: kustomize puts quotes around what YAML 1.1
-    /// would not read as one text.
+    /// Returns the style of a new map entry: kustomize quotes a text that YAML 1.1 would not read
+    /// as a single string.
     pub(crate) fn of_entry(text: &str) -> Self {
         Self::quoted_if(!text.is_empty() && !text.contains('\n') && is_no_text(text))
     }
 
-    /// How many steps it takes to tell that of a long text. What means something to YAML has to be
-    /// read.
+    /// Returns the number of steps to determine that style for a long text. A text with characters
+    /// that are special in YAML must be parsed.
     pub(crate) fn cost_of_entry(text: &str) -> usize {
         let is_read = text.len() > SHORT && !text.contains('\n') && !is_one_scalar(text);
         if is_read { text.len() } else { text.len() / (4 * BYTES) }
     }
 
-    /// The same of a text that went through JSON: all but words are written to see what becomes of
-    /// them.
+    /// Returns the same for a text that passed through JSON: all but simple words are written to
+    /// see the result.
     pub(crate) fn cost_of_json(text: &str) -> usize {
         if text.len() > SHORT && !is_word(text) { text.len() / 2 } else { text.len() / (4 * BYTES) }
     }
 
-    /// Of a text that is put where nothing was. Lines are a block.
+    /// Returns the style of a text for a new node. Several lines are a block.
     pub(crate) fn of_new(text: &str) -> Self {
         if text.contains('\n') { Self::Quoted } else { Self::of_entry(text) }
     }
 
-    /// Of a text that went through JSON: Go puts quotes wherever it has to.
+    /// Returns the style of a text that passed through JSON: Go quotes where it must.
     pub(crate) fn of_json(text: &str) -> Self {
         if is_word(text) {
             return Self::quoted_if(is_no_text(text));
@@ -68,14 +68,13 @@ impl Style {
     }
 }
 
-/// Whether it is of characters that mean nothing to YAML, wherever they stand.
+/// Reports whether no character is special in YAML, in any position.
 fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/'))
 }
 
-/// Whether nothing in it can make anything but one scalar without quotes of it, as is the case with
-/// most texts.
+/// Reports whether the text without quotes can only be a single scalar, as most texts are.
 fn is_one_scalar(text: &str) -> bool {
     let is_sign = |c: char| c == ' ' || "-?:,[]{}#&*!|>'\"%@`".contains(c);
     text.bytes().all(|byte| (b' '..0x7f).contains(&byte))
@@ -86,7 +85,7 @@ fn is_one_scalar(text: &str) -> bool {
         && !text.contains(" #")
 }
 
-/// Whether YAML 1.1 reads something else than a text.
+/// Reports whether YAML 1.1 reads the text as anything but a string.
 fn is_no_text(text: &str) -> bool {
     let is_other = |text| !matches!(Dialect::GoYamlV2.resolve(text), Scalar::Str(_));
     if is_one_scalar(text) {
@@ -100,7 +99,8 @@ fn is_no_text(text: &str) -> bool {
     }
 }
 
-/// A text as Go's older library writes it where it is all of a document. None if it cannot.
+/// Returns a text as Go's older library writes it as a whole document; `None` if it cannot be
+/// written.
 pub(crate) fn written_alone(text: &str) -> Option<String> {
     let mut written = String::new();
     go::write(&Lone(text), &mut written).ok()?;

@@ -1,7 +1,7 @@
-//! Field specs: which field of which resources a transformer is about, and whether it may be put
-//! there.
+//! Field specs: the fields and resources that a transformer applies to, and whether it creates
+//! missing fields.
 //!
-//! - [`FieldSpec`] and lists of them. `visit`: the fields of a resource that one is about.
+//! - [`FieldSpec`] and lists of them. `visit`: visits the matching fields of a resource.
 
 mod visit;
 
@@ -20,20 +20,20 @@ use crate::node::Node;
 pub use visit::{Create, FieldError, FieldProblem, set_entry, set_int, set_plain, set_text};
 pub(crate) use visit::{beginning, field_name, shown};
 
-/// A field of the resources that a selector is about.
+/// A field of the resources that a selector matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FieldSpec {
-    /// What is empty in it is any.
+    /// Empty parts match anything.
     pub gvk: Gvk,
     /// Names with slashes between them: `spec/template/metadata/labels`. `\/` is a slash in a name,
-    /// and `[]` behind a name says that it is a list. Lists are gone through whether it says so or
-    /// not.
+    /// and `[]` after a name marks a list. All items of a list are visited with or without the
+    /// mark.
     pub path: Arc<str>,
-    /// The field is put there if it is missing.
+    /// Creates the field if it is missing.
     pub create: bool,
 }
 
-/// Two field specs that say different things of the same field.
+/// Two field specs that contradict each other about the same field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("conflicting fieldspecs: `{first}` and `{second}`; say the same of `create` in both")]
 pub struct Conflict {
@@ -46,8 +46,8 @@ impl FieldSpec {
         Self { gvk, path: path.into(), create }
     }
 
-    /// Adds those that are not there yet. One is there if the new one selects it: what the new one
-    /// leaves open is any.
+    /// Adds field specs that are not there yet. A spec exists if the new one selects it; empty
+    /// parts of the new one match anything.
     pub fn merge(list: &mut Vec<Self>, incoming: &[Self]) -> Result<(), Conflict> {
         let mut known: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
         for (at, spec) in list.iter().enumerate() {
@@ -69,7 +69,7 @@ impl FieldSpec {
         Ok(())
     }
 
-    /// Reads one; `path` is where it stands.
+    /// Reads a field spec; `path` is its path in the document.
     pub fn read(node: &Node, path: &str) -> Result<Self, BadField> {
         let fields = Fields::of(node, path)?;
         let (gvk, path) = (fields.gvk()?, fields.text_or_empty("path")?);
@@ -78,14 +78,14 @@ impl FieldSpec {
         Ok(spec)
     }
 
-    /// The names of its path.
+    /// Returns the names of its path.
     pub(crate) fn names(&self) -> Vec<String> {
         let path = self.path.strip_prefix('/').unwrap_or(&self.path);
         split_at(path, '/')
     }
 }
 
-/// As kustomize writes it in messages: `Deployment.v1.apps:true:spec/replicas`.
+/// Formats as kustomize does in messages: `Deployment.v1.apps:true:spec/replicas`.
 impl fmt::Display for FieldSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.gvk, self.create, self.path)

@@ -1,4 +1,4 @@
-//! Field specs and lists of them. What they do to resources is recorded (`tests/recorded`).
+//! Field specs and lists of them. Their effects on resources are recorded (`tests/recorded`).
 
 use super::*;
 

@@ -1,5 +1,4 @@
-//! The fields of a resource that a field spec is about: found, or put there, and given to whoever
-//! sets them.
+//! Visits the fields of a resource that a field spec matches, and creates missing ones.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,16 +10,16 @@ use crate::limits::{Budget, Exceeded, found_among};
 use crate::node::{Content, Map, Node, Scalar, Style, Tag, is_bare_name};
 use crate::origin::Origin;
 
-/// What is put where a field is missing or null, if the field spec says so.
+/// The node to create for a missing or null field, if the field spec requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Create {
     Nothing,
     Map,
-    /// A scalar. One that is null keeps its text and is read as this from then on.
+    /// A scalar. A null keeps its text and gets this type.
     Scalar(Tag),
 }
 
-/// A field that is not what was expected.
+/// A field of an unexpected type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("considering field '{}' of object {resource}", beginning(path))]
 pub struct FieldError {
@@ -52,7 +51,7 @@ pub enum FieldProblem {
     Limit(#[from] Exceeded),
 }
 
-/// A path as far as one wants to read it.
+/// Shortens a path for messages.
 pub(crate) fn beginning(path: &str) -> Cow<'_, str> {
     match path.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &path[..end]).into(),
@@ -72,8 +71,8 @@ impl FieldProblem {
 }
 
 impl FieldSpec {
-    /// Gives the fields of a resource to `set`, if the spec is about the resource. A field that is
-    /// missing is put there or left out.
+    /// Passes the fields of a resource to `set`, if the spec matches the resource. A missing field
+    /// is created or skipped.
     pub fn apply(
         &self,
         node: &mut Node,
@@ -107,7 +106,7 @@ impl FieldSpec {
     }
 }
 
-/// What a resource is called in messages.
+/// Returns the id of a resource for messages.
 pub(crate) fn shown(node: &Node) -> Box<Id> {
     let text = |field| node.at(&["metadata", field]).and_then(Node::as_text).unwrap_or_default().into();
     Box::new(Id { gvk: Gvk::of(node), name: text("name"), namespace: text("namespace"), is_cluster_scoped: false })
@@ -161,7 +160,7 @@ impl Visit<'_> {
         Ok(field)
     }
 
-    /// Makes of a null what should stand there.
+    /// Replaces a null by the content to create.
     fn fill(&self, field: &mut Node, wanted: Option<Create>, is_list: bool) {
         let content = match (wanted, &field.content) {
             _ if is_list => Content::Seq(Vec::new()),
@@ -182,7 +181,7 @@ fn missing(wanted: Create) -> Content {
     }
 }
 
-/// A name as it is looked up. What would name an item of a list names no field.
+/// Returns a name for a lookup. A part that would name a list item is an error.
 pub(crate) fn field_name(written: &str) -> Result<&str, FieldProblem> {
     let name = written.trim();
     let is_index = matches!(name, "-" | "*") || name.parse::<i64>().is_ok();
@@ -195,26 +194,25 @@ pub(crate) fn field_name(written: &str) -> Result<&str, FieldProblem> {
     }
 }
 
-/// Sets a scalar that is a text whatever it says.
+/// Sets a scalar to a string, whatever the text looks like.
 pub fn set_text(node: &mut Node, text: &Arc<str>, origin: Origin) -> Result<(), FieldProblem> {
     set_scalar(node, Scalar::text(Arc::clone(text)), origin)
 }
 
-/// Sets a scalar that is written as the one before it was: in quotes, or so that its text says what
-/// it is.
+/// Sets a scalar in the notation of the old one: quoted, or with the type of its text.
 pub fn set_plain(node: &mut Node, text: &str, origin: Origin) -> Result<(), FieldProblem> {
     let tag = if was_quoted(node) { Tag::Text } else { Tag::Any };
     set_scalar(node, Scalar { text: text.into(), tag }, origin)
 }
 
-/// Sets an integer, which is written in quotes if what was there before it was.
+/// Sets an integer, which is quoted if the old value was.
 pub fn set_int(node: &mut Node, number: i64, origin: Origin) -> Result<(), FieldProblem> {
     // A tag is written before the quotes.
     let tag = if was_quoted(node) && node.style != Style::Tagged { Tag::Text } else { Tag::Int };
     set_scalar(node, Scalar { text: number.to_string().into(), tag }, origin)
 }
 
-/// Whether it was written in quotes, or as a block.
+/// Reports whether the node was quoted, or a block scalar.
 fn was_quoted(node: &Node) -> bool {
     matches!(node.style, Style::Quoted | Style::Folded | Style::Tagged)
 }
@@ -228,8 +226,8 @@ fn set_scalar(node: &mut Node, scalar: Scalar, origin: Origin) -> Result<(), Fie
     Ok(())
 }
 
-/// Sets an entry of a map of texts. What is null stays null. `style` is how the text is written so
-/// far: as what it took the place of last, or with the quotes that it needs where nothing was.
+/// Sets an entry of a map of strings. A null stays null. `style` is the notation so far: that of
+/// the last replaced value, or the required quotes if there was none.
 pub fn set_entry(
     node: &mut Node,
     name: &str,

@@ -1,5 +1,4 @@
-//! What becomes of a generated resource: it is added, or takes the place of the one that has its
-//! name, with or without what that one holds.
+//! Adds generated resources: each is new, or replaces or merges with the resource of the same name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use crate::node::{Content, Map, Node, is_bare_name};
 use crate::resource::{Behavior, Resource};
 use crate::selector::Scope;
 
-/// What it costs to merge a node.
+/// The steps to merge a node.
 const MERGED: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +37,7 @@ pub enum AbsorbError {
 }
 
 impl AbsorbError {
-    /// What was generated.
+    /// Returns the id of the generated resource.
     pub fn id(&self) -> &Id {
         match self {
             Self::Missing { id }
@@ -52,7 +51,7 @@ impl AbsorbError {
     }
 }
 
-/// Where resources stand, by what they are and were called.
+/// Positions of resources by their current and former ids.
 #[derive(Default)]
 struct Index(BTreeMap<(Gvk, Arc<str>, Arc<str>), Vec<usize>>);
 
@@ -63,7 +62,7 @@ impl Index {
 
     fn add(&mut self, id: &Id, at: usize) {
         let all = self.0.entry(Self::key(id)).or_default();
-        // Many may have had one name.
+        // Many resources may have had the same id.
         if let Err(place) = all.binary_search(&at) {
             all.insert(place, at);
         }
@@ -74,7 +73,7 @@ impl Index {
     }
 }
 
-/// Adds generated resources to those that are there.
+/// Adds generated resources to the existing ones.
 pub fn absorb(
     existing: &mut Vec<Resource>,
     generated: Vec<Resource>,
@@ -108,7 +107,8 @@ pub fn absorb(
                     .steps(cost(&existing[at], &resource))
                     .map_err(|source| AbsorbError::Limit { id: id.clone(), source })?;
                 let resource = take_place(resource, &existing[at], behavior == Behavior::Merge, &id)?;
-                // Its kind is the one that was asked for, which the old one may have had before.
+                // Its current id must be the requested one; the old resource may have had that id
+                // only before.
                 let is_only = resource.id(scope).is_same(&was) && add(&resource, at, &mut any) == [at];
                 if !is_only {
                     return Err(AbsorbError::Changed { id });
@@ -120,8 +120,7 @@ pub fn absorb(
     Ok(())
 }
 
-/// How many steps it takes to let one take the place of another: what is merged is made anew, of
-/// both.
+/// Returns the number of steps to replace or merge a resource: a merge builds the result from both.
 fn cost(old: &Resource, new: &Resource) -> usize {
     let of = |resource: &Resource| {
         let weight = Weight::of(&resource.node);
@@ -130,8 +129,8 @@ fn cost(old: &Resource, new: &Resource) -> usize {
     of(old) + of(new)
 }
 
-/// A resource in the place of an old one: its name, its history, and its labels and annotations
-/// where there are no others; its data too if they are merged.
+/// Gives a new resource the place of an old one: its name, its history, and those labels and
+/// annotations that the new one does not set; its data too for a merge.
 fn take_place(mut new: Resource, old: &Resource, is_merged: bool, id: &Id) -> Result<Resource, AbsorbError> {
     let origin = new.node.origin;
     let no_map = |field| AbsorbError::NoMap { id: id.clone(), field };
@@ -155,7 +154,8 @@ fn take_place(mut new: Resource, old: &Resource, is_merged: bool, id: &Id) -> Re
                 metadata.remove(field);
             }
             text => {
-                // Kustomize forgets that it is a text, and keeps the quotes of what stood there.
+                // As in kustomize, the string type is lost, and the quotes of the old value are
+                // preserved.
                 match metadata.get_mut(field) {
                     Some(node) => drop(set_plain(node, text, written)),
                     None => metadata.set(field, Node::untagged(text, written)),
@@ -175,7 +175,7 @@ fn take_place(mut new: Resource, old: &Resource, is_merged: bool, id: &Id) -> Re
     Ok(Resource { node: new.node, needs_hash: new.needs_hash && old.needs_hash, ..old.clone() })
 }
 
-/// Refuses what kustomize could not write.
+/// Rejects names that kustomize could not write.
 fn check_names(texts: &Map, field: &'static str, id: &Id) -> Result<(), AbsorbError> {
     match texts.iter().find(|(name, _)| !is_bare_name(name)) {
         Some((name, _)) => Err(AbsorbError::Key { id: id.clone(), field, key: Arc::clone(name) }),
@@ -183,8 +183,8 @@ fn check_names(texts: &Map, field: &'static str, id: &Id) -> Result<(), AbsorbEr
     }
 }
 
-/// The entries of two maps as texts, in the order of their names. Those of the other one win. In
-/// data a null is nothing; elsewhere it is what was written.
+/// Merges the entries of two maps as strings, sorted by name; the second map wins. In data a null
+/// is an empty string; elsewhere it keeps its text.
 pub(crate) fn merged(one: Option<&Node>, other: Option<&Node>, is_data: bool) -> Map {
     let entries = [one, other].into_iter().flatten().filter_map(Node::as_map).flat_map(Map::iter);
     let all: BTreeMap<&Arc<str>, &Node> = entries.collect();

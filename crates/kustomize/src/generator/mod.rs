@@ -1,7 +1,6 @@
-//! ConfigMaps and Secrets that are made of literals and files.
+//! Generates ConfigMaps and Secrets from literals and files.
 //!
-//! - `pairs`: where their data comes from. [`absorb`]: what becomes of one that has the name of one
-//!   that is there.
+//! - `pairs`: reads the data. [`absorb`]: adds a generated resource to existing ones.
 
 mod absorb;
 mod pairs;
@@ -24,17 +23,17 @@ pub use absorb::{AbsorbError, absorb};
 /// Base64 is broken into lines of this length.
 const LINE: usize = 70;
 
-/// What is made.
+/// The kind of a generated resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     ConfigMap,
-    /// Of a type; an empty one is `Opaque`.
+    /// A Secret of this type; an empty one is `Opaque`.
     Secret {
         r#type: Arc<str>,
     },
 }
 
-/// A generator as it is written.
+/// A generator as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generator {
     pub kind: Kind,
@@ -50,7 +49,7 @@ pub struct Generator {
     pub options: Options,
 }
 
-/// What all generators of a kustomization have in common.
+/// The options that all generators of a kustomization share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     pub labels: BTreeMap<Arc<str>, Arc<str>>,
@@ -67,7 +66,7 @@ pub enum GeneratorError {
     Repeated { name: Arc<str>, key: ToldKey },
     #[error("invalid literal source {literal}, expected key=value: write it so")]
     Literal { literal: Arc<str> },
-    /// What has no key is a secret as a whole.
+    /// A literal without a key may be a secret as a whole.
     #[error(
         "invalid literal source {number} of the secret `{name}`, which is not shown, expected key=value: write it so"
     )]
@@ -84,7 +83,7 @@ pub enum GeneratorError {
     Equals { file: Arc<str> },
     #[error("{sources} of `{name}`: a file cannot be had")]
     File { name: Arc<str>, sources: &'static str, source: FileError },
-    /// Kustomize cannot write what it made then.
+    /// Kustomize cannot write a resource with such a key.
     #[error(
         "json: unsupported type: map[interface {{}}]interface {{}}: the key {key} of `{name}` is no text without quotes: take another one"
     )]
@@ -97,11 +96,11 @@ pub enum GeneratorError {
     LongLine { file: Arc<str>, line: usize },
 }
 
-/// A key as it is told.
+/// A key in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToldKey {
     Plain(String),
-    /// Of a secret's file of lines, any line of which may be a part of a value.
+    /// The key is from a file of lines of a Secret, where any line may be part of a value.
     Hidden,
 }
 
@@ -115,7 +114,7 @@ impl fmt::Display for ToldKey {
 }
 
 impl Options {
-    /// These options, and of others those that are not among them.
+    /// Merges in the shared options; these options take precedence.
     #[must_use]
     pub fn or(mut self, all: &Self) -> Self {
         let add = |own: &mut BTreeMap<Arc<str>, Arc<str>>, all: &BTreeMap<Arc<str>, Arc<str>>| {
@@ -132,7 +131,7 @@ impl Options {
 }
 
 impl Generator {
-    /// Makes the resource. All of it is from `origin`.
+    /// Generates the resource. All of its nodes come from `origin`.
     pub fn generate(&self, folder: &Folder<'_>, origin: Origin) -> Result<Resource, GeneratorError> {
         if self.name.is_empty() {
             return Err(GeneratorError::NoName);
@@ -173,7 +172,7 @@ impl Generator {
         Ok(resource)
     }
 
-    /// Refuses keys and labels with which the resource could not be written.
+    /// Rejects keys and labels with which kustomize could not write the resource.
     fn check_names(&self, pairs: &BTreeMap<String, Vec<u8>>) -> Result<(), GeneratorError> {
         let refused = |key| Err(GeneratorError::Key { name: Arc::clone(&self.name), key });
         if let Some(key) = pairs.keys().find(|name| !is_bare_name(name)) {
@@ -200,7 +199,7 @@ impl Generator {
     }
 }
 
-/// A map of fields that are different.
+/// Builds a map of fields with distinct names.
 fn map_of(fields: impl Iterator<Item = (Arc<str>, Node)>, origin: Origin) -> Node {
     let mut map = Map::default();
     for (name, node) in fields {
@@ -209,7 +208,7 @@ fn map_of(fields: impl Iterator<Item = (Arc<str>, Node)>, origin: Origin) -> Nod
     Node::new(Content::Map(map), origin)
 }
 
-/// In lines, each of which ends with a break unless there is only one.
+/// Encodes in lines, each of which ends with a line break unless there is only one.
 fn base64(bytes: &[u8]) -> String {
     let encoded = data_encoding::BASE64.encode(bytes);
     if encoded.len() < LINE {

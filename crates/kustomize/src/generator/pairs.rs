@@ -7,14 +7,14 @@ use crate::folder::Folder;
 
 use super::{Generator, GeneratorError, Kind, ToldKey};
 
-/// The longest line that Go's scanner takes, without its break.
+/// The longest line that Go's scanner accepts, without its line break.
 const LONGEST_LINE: usize = 64 * 1024 - 1;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 type Pairs = BTreeMap<String, Vec<u8>>;
 
 impl Generator {
-    /// All pairs, in the order of their keys.
+    /// Returns all pairs, sorted by key.
     pub(super) fn pairs(&self, folder: &Folder<'_>) -> Result<Pairs, GeneratorError> {
         let mut all = Vec::new();
         let file = |sources| move |source| GeneratorError::File { name: Arc::clone(&self.name), sources, source };
@@ -47,7 +47,7 @@ impl Generator {
         }
     }
 
-    /// A key, unless it may be a part of a secret.
+    /// Returns a key for a message, unless it may be part of a secret.
     pub(super) fn told(&self, key: &str) -> ToldKey {
         let is_literal = || self.literals.iter().any(|literal| pair(literal).is_some_and(|(own, _)| own == key));
         let is_file = || self.files.iter().any(|file| named_file(file).is_ok_and(|(own, _)| own == key));
@@ -58,14 +58,14 @@ impl Generator {
     }
 }
 
-/// `key=value`. One pair of quotes around the value is not part of it.
+/// Splits `key=value`. One pair of quotes around the value is removed.
 fn pair(literal: &str) -> Option<(String, Vec<u8>)> {
     let (key, value) = literal.split_once('=').filter(|(key, _)| !key.is_empty())?;
     let inner = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
     Some((key.to_owned(), inner.unwrap_or(value).into()))
 }
 
-/// `path` or `key=path`.
+/// Splits `path` or `key=path`.
 fn named_file(source: &Arc<str>) -> Result<(&str, &str), GeneratorError> {
     let file = || Arc::clone(source);
     match source.split_once('=') {
@@ -77,7 +77,7 @@ fn named_file(source: &Arc<str>) -> Result<(&str, &str), GeneratorError> {
     }
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 fn base(path: &str) -> &str {
     match path.trim_end_matches('/') {
         "" if path.is_empty() => ".",
@@ -86,9 +86,8 @@ fn base(path: &str) -> &str {
     }
 }
 
-/// The pairs of a file of lines. Nothing but the first `=` has a meaning in a line: quotes and
-/// `export` are part of what they stand in. A line that begins with `#` is a comment, and one
-/// without a key is none.
+/// Reads the pairs of a file of lines. Only the first `=` of a line is special: quotes and `export`
+/// are plain text. Lines that begin with `#` are comments; a line without a key is an error.
 fn lines(file: &Arc<str>, bytes: &[u8], pairs: &mut Vec<(String, Vec<u8>)>) -> Result<(), GeneratorError> {
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let (number, file) = (at + 1, || Arc::clone(file));

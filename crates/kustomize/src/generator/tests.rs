@@ -1,4 +1,4 @@
-//! What generators make, and what they refuse.
+//! Generated resources, and errors of generators.
 
 use super::*;
 use crate::files::Files;

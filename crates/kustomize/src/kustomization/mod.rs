@@ -1,4 +1,4 @@
-//! A `kustomization.yaml`: what may stand in it, and what old ways of writing it mean.
+//! A `kustomization.yaml`: its fields, and the meaning of deprecated ones.
 
 mod replacements;
 
@@ -15,14 +15,13 @@ use crate::origin::Origin;
 pub use replacements::ReplacementEntry;
 pub(crate) use replacements::{replacement, replacement_entry};
 
-/// The names that a folder's kustomization may have. Only one of them may be there.
+/// The possible file names of a kustomization. A directory may have only one of them.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 const VERSION: &str = "kustomize.config.k8s.io/v1beta1";
 const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
-/// What a folder's kustomization says. Fields that are deprecated are already in those that took
-/// their place.
+/// The content of a kustomization. Deprecated fields are already converted to their replacements.
 #[derive(Clone, Debug, Default)]
 pub struct Kustomization {
     pub is_component: bool,
@@ -33,7 +32,7 @@ pub struct Kustomization {
     pub common_labels: Texts,
     pub labels: Vec<Label>,
     pub common_annotations: Texts,
-    /// Files, or patches as they are written.
+    /// Files, or inline patches.
     pub strategic_patches: Vec<Arc<str>>,
     pub json_patches: Vec<Patch>,
     pub patches: Vec<Patch>,
@@ -47,7 +46,7 @@ pub struct Kustomization {
     pub crds: Vec<Arc<str>>,
     pub config_maps: Vec<Generator>,
     pub secrets: Vec<Generator>,
-    /// Charts are somebody else's to render; where there are any, that is said.
+    /// Charts are not rendered here; a kustomization with charts is an error.
     pub helm_charts: Vec<Node>,
     pub generator_options: Option<GeneratorOptions>,
     pub configurations: Vec<Arc<str>>,
@@ -55,10 +54,10 @@ pub struct Kustomization {
     pub transformers: Vec<Arc<str>>,
     pub validators: Vec<Arc<str>>,
     pub build_metadata: Vec<Arc<str>>,
-    /// Deprecated fields that it has, and what to write instead.
+    /// Deprecated fields in use, with their replacements.
     pub deprecated: Vec<(&'static str, &'static str)>,
     pub origin: Origin,
-    /// Where its fields are, and the items of those that are lists.
+    /// The places of its fields, and of the items of lists.
     places: BTreeMap<Arc<str>, (Origin, Vec<Origin>)>,
 }
 
@@ -67,11 +66,11 @@ pub struct Label {
     pub pairs: Texts,
     pub include_selectors: bool,
     pub include_templates: bool,
-    /// Further fields.
+    /// Additional fields.
     pub fields: Vec<FieldSpec>,
 }
 
-/// Which resources something is about. Each field is a regular expression.
+/// Selects resources. Each field is a regular expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     pub gvk: Gvk,
@@ -130,7 +129,7 @@ pub struct LegacySort {
     pub last: Vec<Arc<str>>,
 }
 
-/// A ConfigMap or a Secret to be made.
+/// A ConfigMap or a Secret to generate.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Generator {
     pub namespace: Arc<str>,
@@ -140,12 +139,12 @@ pub struct Generator {
     pub files: Vec<Arc<str>>,
     pub envs: Vec<Arc<str>>,
     pub options: Option<GeneratorOptions>,
-    /// Of a Secret.
+    /// The type of a Secret.
     pub kind_of_secret: Arc<str>,
     pub origin: Origin,
 }
 
-/// Without what may be secret.
+/// Leaves out values that may be secret.
 impl fmt::Debug for Generator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let literals = self.literals.len();
@@ -162,7 +161,7 @@ pub struct GeneratorOptions {
 }
 
 impl Kustomization {
-    /// Reads a document. `None` stands for an empty one.
+    /// Reads a document. `None` is an empty one.
     pub fn of(document: Option<&Node>) -> Result<Self, BadField> {
         let Some(document) = document else { return Err(empty(Origin::default())) };
         if let Some((name, origin)) = document.as_map().and_then(unwritable_field) {
@@ -187,18 +186,19 @@ impl Kustomization {
         if is_empty { Err(empty(document.origin)) } else { Ok(kustomization) }
     }
 
-    /// Where a field is.
+    /// Returns the place of a field.
     pub fn place(&self, field: &str) -> Origin {
         self.places.get(field).map_or(self.origin, |(origin, _)| *origin)
     }
 
-    /// Where an item of a list is, counted from 0.
+    /// Returns the place of a list item, counted from 0.
     pub fn place_of_item(&self, field: &str, at: usize) -> Origin {
         let item = self.places.get(field).and_then(|(_, items)| items.get(at));
         item.copied().unwrap_or_else(|| self.place(field))
     }
 
-    /// Where one of [`Self::resources`] is: behind `resources` come `bases`.
+    /// Returns the place of one of [`Self::resources`]: the items of `bases` follow those of
+    /// `resources`.
     pub fn place_of_resource(&self, at: usize) -> Origin {
         let own = self.places.get("resources").map_or(0, |(_, items)| items.len());
         match at.checked_sub(own) {
@@ -255,7 +255,7 @@ fn origins(node: &Node) -> Vec<Origin> {
     }
 }
 
-/// Options are handed on to generators only.
+/// Options are only passed to generators.
 fn unwritable_field(fields: &Map) -> Option<(&str, Origin)> {
     let is_generated = ["configMapGenerator", "secretGenerator"].iter().any(|field| fields.get(field).is_some());
     let is_handed_on = |name: &str| is_generated || !name.eq_ignore_ascii_case("generatorOptions");
@@ -263,8 +263,8 @@ fn unwritable_field(fields: &Map) -> Option<(&str, Origin)> {
     handed_on.find_map(|(name, node)| Some((&**name, unwritable(node)?)))
 }
 
-/// Where there is a text with a character that kustomize cannot hand on to what carries a field
-/// out: JSON has it as it is, and YAML does not.
+/// Finds a string with a character that kustomize cannot pass to a transformer: JSON does not
+/// escape it, and YAML forbids it.
 fn unwritable(node: &Node) -> Option<Origin> {
     let is_refused = |c: char| matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
     match &node.content {
@@ -274,8 +274,8 @@ fn unwritable(node: &Node) -> Option<Origin> {
     }
 }
 
-/// What leaves a kustomization empty. An empty list or map is something, but for the old fields
-/// whose items go elsewhere.
+/// Reports whether a field leaves the kustomization empty. An empty list or map counts as content,
+/// except for the deprecated fields whose items are moved.
 fn says_nothing(name: &str, node: &Node) -> bool {
     let is_any = |names: &[&str]| names.iter().any(|own| own.eq_ignore_ascii_case(name));
     node.is_null()
@@ -293,7 +293,7 @@ fn empty(origin: Origin) -> BadField {
     }
 }
 
-/// Whether it is a component.
+/// Reports whether it is a component.
 fn kind_of(fields: &Fields<'_>) -> Result<bool, BadField> {
     let (kind, api_version) = (fields.text_or_empty("kind")?, fields.text_or_empty("apiVersion")?);
     let bad = |path: &str, problem: String| BadField {

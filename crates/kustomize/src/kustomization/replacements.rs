@@ -1,4 +1,4 @@
-//! Replacements as they are written.
+//! Reads replacements as written.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::selector::Selector;
 /// One of `replacements`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplacementEntry {
-    /// A file that holds one or several.
+    /// A file with one or several replacements.
     File {
         path: Arc<str>,
         origin: Origin,
@@ -20,7 +20,7 @@ pub enum ReplacementEntry {
     Inline(Box<Replacement>),
 }
 
-/// Reads an entry of a kustomization, where a list without items is as if it were not there.
+/// Reads an entry of a kustomization, where an empty list is the same as an omitted one.
 pub(super) fn entry(node: &Node, path: &str) -> Result<ReplacementEntry, BadField> {
     let mut entry = replacement_entry(node, path)?;
     if let ReplacementEntry::Inline(replacement) = &mut entry {
@@ -29,7 +29,7 @@ pub(super) fn entry(node: &Node, path: &str) -> Result<ReplacementEntry, BadFiel
     Ok(entry)
 }
 
-/// Reads an entry; `path` is where it stands.
+/// Reads an entry; `path` is its path in the document.
 pub(crate) fn replacement_entry(node: &Node, path: &str) -> Result<ReplacementEntry, BadField> {
     let fields = Fields::of(node, path)?;
     let file = fields.text_or_empty("path")?;
@@ -49,7 +49,7 @@ pub(crate) fn replacement_entry(node: &Node, path: &str) -> Result<ReplacementEn
     Ok(ReplacementEntry::File { path: file, origin: node.origin })
 }
 
-/// Reads one of a file; `path` is where it stands.
+/// Reads a replacement in a file; `path` is its path in the document.
 pub(crate) fn replacement(node: &Node, path: &str) -> Result<Replacement, BadField> {
     let fields = Fields::of(node, path)?;
     let replacement = read(&fields)?;
@@ -113,7 +113,7 @@ fn selector(node: &Node, path: &str) -> Result<Selector, BadField> {
     Ok(selector)
 }
 
-/// Kustomize panics where one is null.
+/// Reads a selector of `reject`. Kustomize panics if one is null.
 fn rejection(node: &Node, path: &str) -> Result<Selector, BadField> {
     match node.is_null() {
         true => Err(wrong(path, node, "a selector")),

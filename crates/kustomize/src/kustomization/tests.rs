@@ -1,4 +1,4 @@
-//! What kustomizations may hold.
+//! Valid and invalid kustomizations.
 
 use super::*;
 use crate::read::read_document;

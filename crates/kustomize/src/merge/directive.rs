@@ -1,4 +1,4 @@
-//! `$patch`: what a map or a list of a patch says of itself.
+//! `$patch`: the directive of a map or a list in a patch.
 
 use super::{NoMerge, Reason, is_empty_map, is_null, text};
 use crate::node::{Map, Node};
@@ -22,12 +22,12 @@ impl Directive {
         }
     }
 
-    /// Whether a map goes into the place of another, or takes it away.
+    /// Reports whether a map replaces or deletes another one.
     pub(super) fn is_total(map: &Map) -> bool {
         map.get(FIELD).is_some_and(|node| matches!(Self::of(node), Ok(Self::Replace | Self::Delete)))
     }
 
-    /// That of a map; it is gone then.
+    /// Removes the directive of a map and returns it.
     pub(super) fn take_from_map(map: &mut Map) -> Result<Self, NoMerge> {
         let Some(node) = map.get(FIELD) else { return Ok(Self::Merge) };
         let directive = Self::of(node)?;
@@ -35,8 +35,8 @@ impl Directive {
         Ok(directive)
     }
 
-    /// That of a list: the first item with a directive, if it has nothing else. With it goes every
-    /// item with the same, and whatever is empty.
+    /// Removes the directive of a list and returns it: the first item that has only a directive.
+    /// All items with the same directive are removed too, and all empty ones.
     pub(super) fn take_from_list(items: &mut Vec<Node>) -> Result<Self, NoMerge> {
         let own = |item: &Node| item.as_map().and_then(|map| map.get(FIELD)).cloned();
         let first = items.iter().find_map(|item| own(item).map(|node| (node, item.as_map().map_or(0, Map::len))));

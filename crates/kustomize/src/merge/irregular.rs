@@ -1,8 +1,7 @@
-//! Lists that are merged by keys or as sets, where items lack what they are known by: ports of
-//! which some name a protocol, items without a name, nulls, texts among maps. What kustomize does
-//! with them follows from the steps in which it does it, so that the same steps are taken here: an
-//! item without a key may take others with it. They look at all items for each, which is why there
-//! is a limit.
+//! Merges lists by keys or as sets if items lack their keys: ports of which some name a protocol,
+//! items without a name, nulls, strings among maps. Kustomize's result follows from its sequence of
+//! steps, so that the same steps are taken here: an item without a key may remove others. Each step
+//! compares an item with all others, hence the limit.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +11,17 @@ use crate::limits::{Weight, found_among};
 use crate::node::{Content, Node, Scalar};
 use crate::schema::{Cursor, ListMerge};
 
-/// More items than this are refused: the time it takes grows with their square.
+/// The maximum number of items: the time grows with the square.
 pub(super) const MAX_ITEMS: usize = 1024;
 
-/// The values of an item under the keys; empty where it has none.
+/// The values of an item for the keys; empty if it has none.
 type Values = Vec<String>;
 
-/// The items of both lists, and which of them are in which list.
+/// The items of both lists, and the list that each belongs to.
 struct IrregularMerge<'a, 'k> {
     merger: Merger<'a>,
     known: Option<Cursor<'a>>,
-    /// Of a set it is one without a name.
+    /// For a set, a single key without a name.
     keys: Vec<&'k str>,
     items: Vec<Node>,
     own: Vec<usize>,
@@ -51,7 +50,8 @@ impl<'a> Merger<'a> {
             ListMerge::ByKeys(keys) => keys.clone(),
             _ => vec![""],
         };
-        // Each item is compared with all, of which each may be there once for every key.
+        // Each item is compared with all others, and each of these may be in the result once for
+        // every key.
         let all = own.iter().chain(other.items()).map(|item| compared(item, &keys));
         self.spend(count.saturating_mul(keys.len()).saturating_mul(all.sum()))?;
         let mut items = std::mem::take(own);
@@ -76,12 +76,12 @@ impl<'a> Merger<'a> {
 }
 
 impl Merger<'_> {
-    /// Whether all that an item comes to may be held: one that lacks keys is there once for each.
+    /// Checks that the result fits the limit: an item that lacks keys is in it once for each.
     fn hold(self, items: &[Node], result: &[usize]) -> Result<(), NoMerge> {
         let weights: Vec<usize> = items.iter().map(|item| Weight::of(item).bytes).collect();
         let bytes = result.iter().fold(0, |sum: usize, at| sum.saturating_add(weights[*at]));
         let held = self.budget.hold(bytes);
-        // Whoever merges counts what is left in the end.
+        // The caller of the merge counts the final result.
         self.budget.release(bytes);
         held.map_err(|exceeded| NoMerge::new(exceeded.into()))
     }
@@ -104,7 +104,7 @@ impl IrregularMerge<'_, '_> {
         Ok(result)
     }
 
-    /// What the items of both lists are known by, each once, the patch's first.
+    /// Returns the values of all items for the keys, without duplicates, those of the patch first.
     fn values(&self) -> Vec<Values> {
         let patch: &[usize] = match &self.patch {
             PatchItems::Some(items) => items,
@@ -124,7 +124,7 @@ impl IrregularMerge<'_, '_> {
         self.keys.iter().map(value).collect()
     }
 
-    /// Forgets the keys that no item has, unless that is all of them.
+    /// Drops the keys that no item has, unless no item has any.
     fn narrow(&mut self, all: &mut [Values]) {
         let used: Vec<bool> = (0..self.keys.len()).map(|at| all.iter().any(|values| !values[at].is_empty())).collect();
         if used.contains(&true) {
@@ -137,7 +137,7 @@ impl IrregularMerge<'_, '_> {
         }
     }
 
-    /// Merges the first items of both lists that have these values, and adds what comes of it.
+    /// Merges the first items of both lists with these values, and adds the result.
     fn merge_item(&mut self, values: &Values, result: &mut Vec<usize>) -> Result<(), NoMerge> {
         let own = self.find(&self.own, values);
         let patch = match &self.patch {
@@ -187,7 +187,7 @@ impl IrregularMerge<'_, '_> {
         })
     }
 
-    /// The first item with these values. Those that are empty do not count, unless all are.
+    /// Returns the first item with these values. Empty values are ignored, unless all are empty.
     fn find(&self, list: &[usize], values: &Values) -> Option<usize> {
         let counts = |value: &str| !value.is_empty() || values.iter().all(String::is_empty);
         let wanted = || self.keys.iter().zip(values).filter(|(_, value)| counts(value));
@@ -199,8 +199,7 @@ impl IrregularMerge<'_, '_> {
         list.iter().copied().find(|at| is_it(&self.items[*at]))
     }
 
-    /// Puts an item of its own behind what is merged, or in the place of what has the same values
-    /// there.
+    /// Appends an own item to the merged ones, or replaces one with equal values.
     fn put_back(&self, at: usize, result: &mut Vec<usize>) -> Result<(), NoMerge> {
         let item = &self.items[at];
         if self.keys.first() == Some(&"") {
@@ -224,8 +223,8 @@ impl IrregularMerge<'_, '_> {
         self.set(result, Some(at), &values)
     }
 
-    /// Puts an item in the place of each that has these values, or behind all; none takes them out.
-    /// Items that are empty go, and if there are no values all go.
+    /// Replaces each item with these values, or appends the item; `None` removes them. Empty items
+    /// are removed, and without values all are.
     fn set(&self, list: &mut Vec<usize>, item: Option<usize>, values: &Values) -> Result<(), NoMerge> {
         let is_about_maps = self.keys.first() != Some(&"") && values.first().is_some_and(|value| !value.is_empty());
         let mut is_there = false;
@@ -249,8 +248,8 @@ impl IrregularMerge<'_, '_> {
         Ok(())
     }
 
-    /// Whether an item has these values. An empty one is any, and with fewer values than keys the
-    /// last is asked for no more.
+    /// Reports whether an item has these values. An empty value matches anything. If there are
+    /// fewer values than keys, the last keys are ignored.
     fn has(&self, item: &Node, values: &Values) -> Result<bool, NoMerge> {
         for (key, value) in self.keys.iter().zip(values) {
             let has = match (&item.content, *key) {
@@ -272,7 +271,7 @@ impl IrregularMerge<'_, '_> {
     }
 }
 
-/// How many steps it takes to compare an item.
+/// Returns the number of steps to compare an item.
 fn compared(item: &Node, keys: &[&str]) -> usize {
     let of = |key: &str| match item.as_map() {
         Some(map) => 1 + found_among(map.len()) + map.get(key).map(text).unwrap_or_default().len() / 8,
@@ -281,7 +280,7 @@ fn compared(item: &Node, keys: &[&str]) -> usize {
     keys.iter().map(|key| of(key)).sum()
 }
 
-/// Values that differ only where one of them is empty become the same.
+/// Makes values equal that differ only where one of them is empty.
 fn bring_together(all: &mut [Values]) {
     for at in 0..all.len() {
         let one = all[at].clone();
@@ -294,7 +293,8 @@ fn bring_together(all: &mut [Values]) {
     }
 }
 
-/// They have to share something, be it that both lack it.
+/// Returns the common values of two items. They must have a key with equal values, or one that both
+/// lack.
 fn together(one: &Values, other: &Values) -> Option<Values> {
     let pairs = || one.iter().zip(other);
     let differ = |(a, b): (&String, &String)| a != b && !a.is_empty() && !b.is_empty();

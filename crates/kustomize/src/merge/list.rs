@@ -1,4 +1,4 @@
-//! Lists that are merged by keys or as sets, where each item has what it is known by. Others are in
+//! Merges lists by keys or as sets if each item has its keys. For other lists see
 //! [`super::irregular`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,11 +9,11 @@ use crate::limits::found_among;
 use crate::node::{Map, Node};
 use crate::schema::{Cursor, ListMerge};
 
-/// What a list is merged with.
+/// The list to merge with.
 #[derive(Debug)]
 pub(super) enum Other<'a> {
     Nothing,
-    /// Itself, since it was taken from the patch.
+    /// The list itself, since it was taken from the patch.
     Same,
     Patch(&'a mut Vec<Node>),
 }
@@ -27,10 +27,10 @@ impl Other<'_> {
     }
 }
 
-/// What an item is known by: its values under the keys, or the item itself.
+/// The name of an item: its values for the keys, or the item itself.
 type Name = Vec<Arc<str>>;
 
-/// Where an item of the result is taken from.
+/// The source of an item of the result.
 #[derive(Clone, Copy)]
 enum From {
     Patch(usize),
@@ -59,15 +59,15 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// How many steps it takes to look for the keys in all items, beyond the one that each of their
-/// nodes takes.
+/// Returns the number of steps to search the keys in all items, in addition to one for each of
+/// their nodes.
 fn sought<'n>(items: &mut impl Iterator<Item = &'n Node>, how: &ListMerge<'_>) -> usize {
     let ListMerge::ByKeys(keys) = how else { return 0 };
     let fields: usize = items.map(|item| 1 + found_among(item.as_map().map_or(0, Map::len))).sum();
     fields.saturating_mul(keys.len())
 }
 
-/// The keys that any item has. None are those of a set.
+/// Returns the keys that at least one item has; `None` for a set.
 fn used_keys<'n, 'k>(items: &(impl Iterator<Item = &'n Node> + Clone), how: &ListMerge<'k>) -> Option<Vec<&'k str>> {
     let ListMerge::ByKeys(keys) = how else { return None };
     let is_used =
@@ -75,12 +75,12 @@ fn used_keys<'n, 'k>(items: &(impl Iterator<Item = &'n Node> + Clone), how: &Lis
     Some(keys.iter().copied().filter(is_used).collect())
 }
 
-/// An item is known by a text that is not empty.
+/// Reports whether a node can be a name: a string that is not empty.
 fn is_name(node: &Node) -> bool {
     node.as_text().is_some_and(|text| !text.is_empty()) && !is_null(node)
 }
 
-/// What all items are known by; none if one lacks it.
+/// Returns the names of all items; `None` if one lacks a name.
 fn names(items: &[Node], used: &Option<Vec<&str>>) -> Option<Vec<Name>> {
     let of = |node: &Node| is_name(node).then(|| node.as_scalar().map(|scalar| Arc::clone(&scalar.text))).flatten();
     let name = |item: &Node| match used {
@@ -98,8 +98,8 @@ struct Regular<'a, 'k> {
 }
 
 impl Regular<'_, '_> {
-    /// Of items with one name the first is merged, and the last stays: it overwrites the others,
-    /// merged or not, as in kustomize.
+    /// Merges the items. Of items with one name the first is merged and the last remains: as in
+    /// kustomize, it overwrites the others, merged or not.
     fn merge(&self, own: &mut Vec<Node>, names: &[Name], other: Other<'_>, patches: &[Name]) -> Result<(), NoMerge> {
         let mut places: BTreeMap<&Name, (usize, usize)> = BTreeMap::new();
         for (at, name) in names.iter().enumerate() {
@@ -118,8 +118,8 @@ impl Regular<'_, '_> {
                 result.push(From::Own(last));
             }
         }
-        // With several keys kustomize takes out what it finds again and puts it behind, so that the
-        // own items stay in their order.
+        // With several keys, kustomize removes an item that it finds again and appends it, so that
+        // the own items keep their order.
         if self.used.as_ref().is_some_and(|keys| keys.len() > 1) {
             result.sort_by_key(|from| match from {
                 From::Patch(_) => None,
@@ -134,7 +134,7 @@ impl Regular<'_, '_> {
         Ok(())
     }
 
-    /// The items that the patch names.
+    /// Merges the items that the patch names.
     fn merge_patches(
         &self,
         own: &mut [Node],
@@ -165,7 +165,7 @@ impl Regular<'_, '_> {
         Ok(result)
     }
 
-    /// An item that the patch does not name. Says whether it stays.
+    /// Walks an item that the patch does not name. Reports whether it remains.
     fn walk(&self, item: &mut Node, is_same: bool, name: &Name) -> Result<bool, NoMerge> {
         let stays = match is_same {
             true => self.merger.take(item, self.known, Place::Same),

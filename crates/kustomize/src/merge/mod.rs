@@ -1,13 +1,12 @@
-//! Strategic merge patches, as kustomize carries them out.
+//! Strategic merge patches, as kustomize applies them.
 //!
-//! All of a resource is walked, also what the patch does not name: nulls that are written as
-//! nothing go, and lists that are merged by keys are brought in order as if they were patched with
-//! nothing. New fields come behind those that are there, sorted; new items of merged lists come
-//! before. What is taken from a patch is walked with itself, so that its nulls and directives are
-//! carried out too.
+//! The whole resource is walked, including the parts that the patch does not name: empty nulls are
+//! removed, and lists that are merged by keys are sorted as if by an empty patch. New fields follow
+//! the existing ones, sorted; new items of merged lists come first. A node taken from the patch is
+//! merged with itself, so that its nulls and directives are applied too.
 //!
-//! - [`directive`]: `$patch`. [`list`]: lists whose items all have their keys. [`irregular`]: the
-//!   others.
+//! - [`directive`]: `$patch`. [`list`]: lists whose items all have their keys. [`irregular`]: all
+//!   other lists.
 
 mod directive;
 mod irregular;
@@ -25,24 +24,24 @@ use crate::schema::{Cursor, ListMerge, Schema};
 use directive::Directive;
 use list::Other;
 
-/// What became of a resource.
+/// The outcome for a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merged {
     RetentionReason,
-    /// The patch deletes it, or leaves nothing of it.
+    /// The patch deletes it, or leaves it empty.
     Deleted,
 }
 
-/// A patch that does not fit.
+/// A patch that cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", self.place())]
 pub struct NoMerge {
-    /// The fields that lead to it; empty for all of the resource.
+    /// The path of the fields; empty for the whole resource.
     pub path: String,
     pub reason: Reason,
 }
 
-/// Why a patch does not fit.
+/// The reason why a patch cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     #[error(
@@ -62,7 +61,7 @@ pub enum Reason {
     Limit(#[from] Exceeded),
 }
 
-/// What a node is.
+/// The type of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Scalar,
@@ -70,7 +69,7 @@ pub enum Kind {
     Map,
 }
 
-/// As kustomize calls them.
+/// Formats as kustomize does.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -112,19 +111,19 @@ impl NoMerge {
     }
 }
 
-/// Merges a patch into a resource. What is taken from the patch keeps its origin. After an error
-/// the resource may be merged in part.
+/// Merges a patch into a resource. Nodes taken from the patch keep their origin. After an error the
+/// resource may be partly merged.
 pub fn merge(patch: &Node, into: &mut Node, schema: &Schema, budget: &Budget) -> Result<Merged, NoMerge> {
     let mut patch = patch.clone();
     Ok(match (Merger { schema, budget }).merge(into, &mut patch, None)? {
-        // Kustomize finds the patch in the place of the resource and does not look at it: at the
-        // top, `$patch: replace` changes nothing.
+        // Kustomize returns the patch here but ignores it: at the top, `$patch: replace` changes
+        // nothing.
         Left::Own | Left::Patch if !is_empty_map(into) => Merged::RetentionReason,
         _ => Merged::Deleted,
     })
 }
 
-/// Which of two nodes is left. Both may have been changed.
+/// The node that remains. Both may have been changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     Own,
@@ -138,7 +137,7 @@ impl Left {
     }
 }
 
-/// How items are merged, and what is known of them.
+/// The way items are merged, and their schema.
 type Associative<'a> = (ListMerge<'a>, Option<Cursor<'a>>);
 
 #[derive(Clone, Copy)]
@@ -213,11 +212,11 @@ impl<'a> Merger<'a> {
         self.keep(own, known)
     }
 
-    /// Walks a node that the patch does not name. Says whether it stays.
+    /// Walks a node that the patch does not name. Reports whether it remains.
     fn keep(self, own: &mut Node, known: Option<Cursor<'a>>) -> Result<bool, NoMerge> {
         let known = known.or_else(|| self.embedded(own));
         match &mut own.content {
-            // What is written as null is meant so; nothing at all is not.
+            // An explicit null is intended; an empty one is not.
             Content::Scalar(scalar) => return Ok(scalar.tag != Tag::Null || !scalar.text.is_empty()),
             Content::Map(map) => map.try_retain(|name, node| {
                 check_name(name)?;
@@ -232,11 +231,11 @@ impl<'a> Merger<'a> {
         Ok(true)
     }
 
-    /// Walks a node of the patch that is taken as it is. Says whether anything is left of it.
+    /// Walks a node that is taken from the patch. Reports whether it remains.
     fn take(self, patch: &mut Node, known: Option<Cursor<'a>>, place: Place) -> Result<bool, NoMerge> {
         let known = known.or_else(|| self.embedded(patch));
         let directive = match (&mut patch.content, place) {
-            // Where nothing is, kustomize lets a directive stand that it does not know.
+            // If the resource has no such node, kustomize ignores an unknown directive.
             (Content::Map(map), Place::Empty) => Directive::take_from_map(map).unwrap_or(Directive::Merge),
             (Content::Map(map), Place::Same) => Directive::take_from_map(map)?,
             (Content::Seq(items), Place::Same) if self.associative(known)?.is_some() => {
@@ -266,13 +265,13 @@ impl<'a> Merger<'a> {
         })
     }
 
-    /// What is known of a field.
+    /// Returns the schema of a field.
     fn below(self, known: Option<Cursor<'a>>, name: &str) -> Result<Option<Cursor<'a>>, NoMerge> {
         let below = known.and_then(|known| known.field(name));
         self.spend(self.schema.take_steps()).map(|()| below)
     }
 
-    /// How the items of a list are merged, unless all are replaced.
+    /// Returns how the items of a list are merged; `None` if the list is replaced.
     fn associative(self, known: Option<Cursor<'a>>) -> Result<Option<Associative<'a>>, NoMerge> {
         let how = known.map(|known| (known.list(), known));
         let how = how.filter(|(how, _)| *how != ListMerge::Replace).map(|(how, known)| (how, known.items()));
@@ -283,8 +282,7 @@ impl<'a> Merger<'a> {
         self.budget.steps(steps).map_err(|exceeded| NoMerge::new(exceeded.into()))
     }
 
-    /// Puts quotes around a text that YAML 1.1 would read as something else: all fields are set
-    /// anew on the way.
+    /// Quotes a string that YAML 1.1 would read as another type: merging sets all fields again.
     fn settle(self, field: &mut Node) -> Result<(), NoMerge> {
         let Content::Scalar(scalar) = &mut field.content else { return Ok(()) };
         if field.style == Style::Plain && matches!(scalar.tag, Tag::Text | Tag::Any) {
@@ -297,7 +295,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// A node of which nothing is known may say itself what it is.
+    /// Returns the schema of a node without one, if the node names its own kind.
     fn embedded(self, node: &Node) -> Option<Cursor<'a>> {
         let map = node.as_map()?;
         let text = |field| {
@@ -307,29 +305,29 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// What a node of the patch is merged with that is taken as it is.
+/// The counterpart of a node that is taken from the patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Nothing is there.
+    /// There is none.
     Empty,
-    /// Itself, since what it is part of was taken.
+    /// The node itself, since its parent was taken.
     Same,
 }
 
-/// Puts a node of the patch in the place of another. What was in quotes stays so, whatever it is
-/// now; and what says the same was not set by the patch.
+/// Replaces a node by one of the patch. A quoted node stays quoted, whatever its new type. A node
+/// with equal content keeps its origin.
 fn replace(own: &mut Node, patch: &Node) {
     let origin = if own.content == patch.content { own.origin } else { patch.origin };
     *own = Node { style: own.style, origin, ..patch.clone() };
     if let (Style::Quoted | Style::Folded, Content::Scalar(scalar)) = (own.style, &mut own.content) {
-        // A tag that its text does not have by itself is written before the quotes.
+        // A tag that differs from the type of the text is written before the quotes.
         if scalar.tag == Tag::Any || scalar.tag == Tag::of(&scalar.text) {
             scalar.tag = Tag::Text;
         }
     }
 }
 
-/// Whether a node of a patch does not merge with what is in its place.
+/// Reports whether a node of a patch replaces its counterpart instead of merging with it.
 pub fn is_total(patch: &Node) -> bool {
     is_null(patch) || patch.as_map().is_some_and(Directive::is_total)
 }
@@ -346,7 +344,7 @@ fn is_empty_map(node: &Node) -> bool {
     node.as_map().is_some_and(Map::is_empty)
 }
 
-/// The text of a scalar; of what has none, an empty one.
+/// Returns the text of a scalar, or an empty one.
 fn text(node: &Node) -> &str {
     node.as_text().unwrap_or_default()
 }

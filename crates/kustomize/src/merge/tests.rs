@@ -1,12 +1,12 @@
-//! Patches against what kustomize made of them, and what no record says: who set a node, errors,
-//! many items.
+//! Compares patches with kustomize's results, and tests what the records do not cover: origins,
+//! errors, many items.
 
 use super::*;
 use crate::node::Value;
 use crate::origin::{Origin, Sources};
 use crate::read::read;
 
-/// Resources, patches, and what kustomize made of them (`record/schema`).
+/// Resources, patches, and kustomize's results (`record/schema`).
 const CASES: &str = include_str!("cases.txt");
 
 fn one(text: &str, origin: Origin) -> Node {
@@ -15,7 +15,7 @@ fn one(text: &str, origin: Origin) -> Node {
     nodes.remove(0)
 }
 
-/// As JSON, sorted.
+/// Formats a node as sorted JSON.
 fn json(node: &Node) -> String {
     match &node.content {
         Content::Scalar(scalar) => match scalar.value().unwrap() {
@@ -50,7 +50,7 @@ fn patches_are_merged_as_kustomize_does_it() {
     for line in CASES.lines().filter(|line| line.contains('\t')) {
         let columns: Vec<&str> = line.split('\t').collect();
         let found = answer(columns[0], columns[1]);
-        // Which of several errors is found first is our own.
+        // The first of several errors may differ from kustomize's.
         let is_same = if columns[2].starts_with("error") { found.starts_with("error") } else { found == columns[2] };
         if !is_same {
             wrong.push(format!("{}\n  {}\n  wanted {}\n  found  {found}", columns[0], columns[1], columns[2]));
@@ -61,7 +61,7 @@ fn patches_are_merged_as_kustomize_does_it() {
     assert!(count >= 150, "{count}");
 }
 
-/// In order, with who set it: `resource` or `patch`, and the line.
+/// Lists the nodes in order, each with its source (`resource` or `patch`) and line.
 fn told(resource: &str, patch: &str) -> Vec<String> {
     fn tell(node: &Node, path: &str, sources: &Sources, lines: &mut Vec<String>) {
         let source = &sources.get(node.origin).file;
@@ -119,7 +119,7 @@ fn errors_say_where_and_what_to_write() {
     );
 }
 
-/// Pods with that many containers, each of which is patched.
+/// Builds a pod with this number of containers, and a patch for each of them.
 fn pods(count: usize, item: impl Fn(usize) -> String) -> (Node, Node) {
     let containers: Vec<String> = (0..count).map(item).collect();
     let text = format!("{{apiVersion: v1, kind: Pod, spec: {{containers: [{}]}}}}", containers.join(","));

@@ -1,12 +1,12 @@
-//! Selectors of labels, in the syntax of Kubernetes: `app=web,tier in (a, b),!legacy`. The rules
-//! and words are those of the version that kyaml holds.
+//! Label selectors in the syntax of Kubernetes: `app=web,tier in (a, b),!legacy`. The rules and
+//! messages are those of the version that kyaml vendors.
 
 use std::collections::BTreeSet;
 
 const LONGEST: usize = 63;
 const LONGEST_PREFIX: usize = 253;
 
-/// What labels have to be. All of it has to hold.
+/// Requirements on labels, all of which must be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector(Vec<Requirement>);
 
@@ -26,7 +26,7 @@ enum Relation {
     Below(i64),
 }
 
-/// A text that selects no labels.
+/// An invalid selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{problem} in the selector `{selector}`: write requirements such as `a=b`, `a!=b`, `a in (b, c)`, `a` or `!a`, with commas between them"
@@ -61,17 +61,17 @@ impl LabelSelector {
         }
     }
 
-    /// How many labels are asked for.
+    /// Returns the number of requirements.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it asks for nothing.
+    /// Reports whether there are no requirements.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// `get` is the value of a label, if there is one.
+    /// Reports whether labels match. `get` returns the value of a label, if it exists.
     pub fn is_match<'t>(&self, get: impl Fn(&str) -> Option<&'t str>) -> bool {
         self.0.iter().all(|Requirement { key, relation }| match (relation, get(key)) {
             (Relation::Exists, found) => found.is_some(),
@@ -84,7 +84,7 @@ impl LabelSelector {
     }
 }
 
-/// As Go reads one.
+/// Parses an integer as Go does.
 fn integer(text: &str) -> Option<i64> {
     text.parse().ok()
 }
@@ -97,7 +97,8 @@ fn is_sign(byte: u8) -> bool {
     matches!(byte, b'=' | b'!' | b'(' | b')' | b',' | b'>' | b'<')
 }
 
-/// The tokens of a selector; the last is its end. A NUL ends it where a token would begin.
+/// Splits a selector into tokens; the last one is its end. A NUL at the start of a token ends the
+/// selector.
 fn tokens(selector: &str) -> Vec<(Token, &str)> {
     const SIGNS: [(&str, Token); 9] = [
         ("==", Token::Equal),
@@ -141,7 +142,7 @@ struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
-    /// The next token. Where no operator can stand, `in` and `notin` are names.
+    /// Returns the next token. Where no operator is allowed, `in` and `notin` are names.
     fn peek(&self) -> (Token, &'s str) {
         match self.operator() {
             (Token::In | Token::NotIn, word) => (Token::Name, word),
@@ -251,8 +252,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Values between brackets, up to the one that closes. Between two commas, and before and after
-    /// one, is an empty value.
+    /// Parses values between parentheses, up to the closing one. A missing value between or next to
+    /// commas is empty.
     fn listed(&mut self) -> Result<BTreeSet<String>, String> {
         let mut values = BTreeSet::new();
         loop {
@@ -287,7 +288,8 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// Letters, digits, `-`, `_` and `.`, with a letter or digit at both ends.
+/// Reports whether a text has only letters, digits, `-`, `_` and `.`, with a letter or digit at
+/// both ends.
 fn is_name(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);

@@ -1,5 +1,4 @@
-//! How resources are selected: by patterns of what they are and were called, and by their labels
-//! and annotations.
+//! Selects resources by patterns for their current and former ids, and by labels and annotations.
 //!
 //! - [`labels`]: the syntax of label selectors. Patterns are those of [`crate::pattern`].
 
@@ -18,16 +17,16 @@ use crate::resource::Resource;
 
 use labels::{BadLabelSelector, LabelSelector};
 
-/// Tells which kinds are known to be in no namespace.
+/// Reports whether a kind is known to be cluster-scoped.
 pub type Scope<'s> = &'s dyn Fn(&Gvk) -> bool;
 
-/// What it costs to look at a resource.
+/// The steps to check a resource.
 const LOOK: usize = 4;
 
-/// A selector as it is written. What is empty is any.
+/// A selector as written. Empty parts match anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// Patterns, each of a whole text.
+    /// Patterns, each for a whole text.
     pub id: Id,
     pub labels: Arc<str>,
     pub annotations: Arc<str>,
@@ -39,14 +38,14 @@ pub enum BadSelector {
     Pattern { field: &'static str, source: BadPattern },
     #[error("the {field} cannot be read")]
     Labels { field: &'static str, source: BadLabelSelector },
-    /// Kustomize takes its items for names and values in turn, and panics where one is left.
+    /// Kustomize takes the items for alternating names and values, and panics if one is left.
     #[error("`metadata.{field}` of {resource} is a list, and cannot be selected by: write a map of texts")]
     List { field: &'static str, resource: Box<Id> },
     #[error("limit")]
     Limit(#[from] Exceeded),
 }
 
-/// A selector that can be asked.
+/// A compiled selector.
 #[derive(Clone, Debug)]
 pub struct Selection {
     group: Option<Pattern>,
@@ -54,14 +53,14 @@ pub struct Selection {
     kind: Option<Pattern>,
     name: Option<Pattern>,
     namespace: Option<Pattern>,
-    /// A mistake in one counts once a resource is asked for its labels, as in kustomize.
+    /// As in kustomize, a mistake in it is only reported when it is applied to a resource.
     labels: Result<LabelSelector, BadLabelSelector>,
     annotations: Result<LabelSelector, BadLabelSelector>,
-    /// How many bytes of selectors of labels and annotations were read.
+    /// The size in bytes of the label and annotation selectors.
     read: usize,
 }
 
-/// What a byte of a selector of labels costs to read, and to keep.
+/// The steps to read and store a byte of a label selector.
 const READ: usize = 16;
 
 fn pattern(field: &'static str, text: &str) -> Result<Option<Pattern>, BadSelector> {
@@ -89,14 +88,14 @@ impl Selection {
         })
     }
 
-    /// How many steps it took to make.
+    /// Returns the number of steps to compile the selector.
     pub(crate) fn size(&self) -> usize {
         let patterns = [&self.group, &self.version, &self.kind, &self.name, &self.namespace];
         patterns.into_iter().flatten().map(Pattern::size).sum::<usize>() + READ * self.read
     }
 
-    /// Whether a resource is selected, as patches do it. Its first name and namespace count as much
-    /// as those of now; its kind is that of now.
+    /// Reports whether a patch selects a resource. The first name and namespace match as well as
+    /// the current ones; only the current kind counts.
     pub fn is_about(&self, resource: &Resource, scope: Scope<'_>, budget: &Budget) -> Result<bool, BadSelector> {
         budget.steps(LOOK + named(&resource.node))?;
         let former = resource.former.first();
@@ -114,7 +113,7 @@ impl Selection {
         self.is_of(group, version, resource.kind(), budget)
     }
 
-    /// The one name that is selected, if it is but one.
+    /// Returns the only selected name, if there is exactly one.
     pub fn only_name(&self) -> Option<&str> {
         self.name.as_ref().and_then(Pattern::only)
     }
@@ -131,7 +130,7 @@ impl Selection {
             && fits(self.kind.as_ref(), kind, budget)
     }
 
-    /// Whether all of an id fits. The namespace is the one that is written.
+    /// Reports whether all parts of an id match. The namespace is compared as written.
     fn is_called(&self, id: &Id, budget: &Budget) -> bool {
         budget.spend(1);
         self.is_of(&id.gvk.group, &id.gvk.version, &id.gvk.kind, budget)
@@ -167,7 +166,7 @@ fn is_match(
     Ok(selector.is_match(|key| map.and_then(|map| map.get(key)).map(|node| node.as_text().unwrap_or_default())))
 }
 
-/// Where the resources stand that are selected.
+/// Returns the positions of the selected resources.
 pub fn select<'r>(
     resources: impl Iterator<Item = (usize, &'r Resource)>,
     selection: &Selection,
@@ -184,14 +183,13 @@ pub fn select<'r>(
     Ok(found)
 }
 
-/// What a replacement is written to: what one selector selects, without what others do. Other than
-/// for patches, one of the names that a resource has and had has to fit with its namespace and
-/// kind.
+/// The targets of a replacement: the resources that one selector selects, without those of others.
+/// Unlike for patches, a single current or former id must match with name, namespace and kind.
 #[derive(Clone, Debug)]
 pub struct TargetSelection {
     select: Selection,
-    /// What is left out by name, unless the selector names nothing; and by labels, unless it has
-    /// none.
+    /// Selectors of rejected resources: by name, unless the selector names nothing; and by labels,
+    /// unless it has none.
     reject: Vec<(Option<Selection>, Option<Selection>)>,
 }
 
@@ -209,20 +207,21 @@ impl TargetSelection {
         })
     }
 
-    /// How many steps it took to make.
+    /// Returns the number of steps to compile the selectors.
     pub(crate) fn size(&self) -> usize {
         let rejected = self.reject.iter().flat_map(|(by_name, by_labels)| [by_name, by_labels]).flatten();
         self.select.size() + rejected.map(Selection::size).sum::<usize>()
     }
 
-    /// The one name that is selected, if it is but one, and nothing else has to be asked before.
+    /// Returns the only selected name, if there is exactly one and no other check comes first.
     pub fn only_name(&self) -> Option<&str> {
         let can_be_asked = |selection: &Selection| selection.labels.is_ok() && selection.annotations.is_ok();
         let rejected = self.reject.iter().filter_map(|(_, by_labels)| by_labels.as_ref());
         self.select.only_name().filter(|_| can_be_asked(&self.select) && rejected.into_iter().all(can_be_asked))
     }
 
-    /// `ids` are what the resource is and was called ([`Resource::written_ids`]).
+    /// Reports whether the resource is a target. `ids` are its current and former ids
+    /// ([`Resource::written_ids`]).
     pub fn is_about(&self, resource: &Resource, ids: &[Id], budget: &Budget) -> Result<bool, BadSelector> {
         budget.steps((LOOK + named(&resource.node)) * (1 + self.reject.len()))?;
         let has_labels = |selection: &Selection| {

@@ -1,4 +1,4 @@
-//! What selectors are about.
+//! Selectors, and the resources they select.
 
 use super::*;
 use crate::origin::Origin;

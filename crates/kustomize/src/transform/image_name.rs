@@ -1,22 +1,22 @@
-//! Whether an image is meant by a name. Kustomize takes the name for a regular expression, which
-//! most people do not know: a dot is any character.
+//! Matches the names of images. Kustomize treats the name as a regular expression, which is little
+//! known: a dot is any character.
 
 use std::sync::Arc;
 
 use crate::limits::Budget;
 use crate::pattern::{BadPattern, Pattern};
 
-/// The name of images, with which a tag and a digest may stand.
+/// The name of images, which a tag and a digest may follow.
 #[derive(Clone, Debug)]
 pub(super) enum ImageName {
-    /// As nearly all are: nothing in it but dots means anything else than itself.
+    /// The usual case: no special characters except dots.
     Plain(Arc<str>),
     Pattern(Pattern),
 }
 
 impl ImageName {
-    /// It is put together as a text, as in kustomize: `a|b` is anything that begins with `a`, or
-    /// what ends with `b`.
+    /// Builds the pattern by concatenation, as in kustomize: `a|b` matches anything that begins
+    /// with `a`, or ends with `b`.
     pub(super) fn new(written: &str) -> Result<Self, BadPattern> {
         if !written.contains(['\\', '+', '*', '?', '(', ')', '|', '[', ']', '{', '}', '^', '$']) {
             return Ok(Self::Plain(written.into()));
@@ -26,7 +26,7 @@ impl ImageName {
         pattern.map(Self::Pattern).map_err(|bad| BadPattern { pattern: written.into(), ..bad })
     }
 
-    /// How many steps it took to make.
+    /// Returns the number of steps to compile it.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Plain(_) => 1,
@@ -34,7 +34,7 @@ impl ImageName {
         }
     }
 
-    /// Whether an image has such a name, and behind it nothing but a tag and a digest.
+    /// Reports whether an image has this name, followed by at most a tag and a digest.
     pub(super) fn is_of(&self, image: &str, budget: &Budget) -> bool {
         let name = match self {
             Self::Plain(name) => name,
@@ -47,7 +47,7 @@ impl ImageName {
     }
 }
 
-/// Whether a text is nothing but a tag and a digest, each of which may be missing.
+/// Reports whether a text is only a tag and a digest, each of which is optional.
 fn is_tag_and_digest(text: &str) -> bool {
     let rest = |text: &str| {
         let at = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_.{}-".contains(c)));

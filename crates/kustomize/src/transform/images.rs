@@ -1,4 +1,4 @@
-//! Names, tags and digests of images.
+//! Sets names, tags and digests of images.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use crate::node::{Content, Node};
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// What images of a name become. What is empty stays as it is.
+/// The changes for images of a name. Empty values change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewImage {
-    /// Of the images that are meant.
+    /// The name of the images to change.
     pub name: Arc<str>,
     pub new_name: Arc<str>,
     pub new_tag: Arc<str>,
-    /// Is put behind the tag there is, unless there is a new tag or a digest.
+    /// Appended to the existing tag, unless there is a new tag or a digest.
     pub tag_suffix: Arc<str>,
     pub digest: Arc<str>,
 }
 
-/// Changes the images of containers, wherever these are, and those that the field specs are about.
+/// Changes the images of all containers, and the fields of the field specs.
 pub fn images(
     resources: &mut [Resource],
     image: &NewImage,
@@ -47,14 +47,14 @@ pub fn images(
     Ok(())
 }
 
-/// The schema of a custom resource may well have a field that is called `containers`.
+/// The schema of a custom resource may have a field called `containers`.
 fn has_images(resource: &Resource) -> bool {
     resource.kind() != "CustomResourceDefinition"
 }
 
 type Update<'u> = dyn FnMut(&mut Node) -> Result<(), FieldProblem> + 'u;
 
-/// Finds the images of everything that is called containers.
+/// Finds the images in every field called `containers`.
 fn in_containers(node: &mut Node, budget: &Budget, update: &mut Update<'_>) -> Result<(), FieldProblem> {
     budget.steps(2)?;
     match &mut node.content {
@@ -98,7 +98,7 @@ fn update(
     }
     let new = image.of(old);
     budget.hold(new.len())?;
-    // What stays as it is stays where it came from.
+    // An unchanged image keeps its origin.
     let origin = if new == old { node.origin } else { origin };
     set_plain(node, &new, origin)
 }
@@ -124,7 +124,7 @@ impl NewImage {
     }
 }
 
-/// The name, the tag and the digest of an image. A colon before the first slash is that of a port.
+/// Splits an image into name, tag and digest. A colon before the first slash belongs to a port.
 fn split(image: &str) -> (&str, &str, &str) {
     let from = image.find('/').unwrap_or_default();
     let find = |sign: char| image[from..].find(sign).map(|at| from + at);

@@ -1,4 +1,4 @@
-//! Labels and annotations: texts that are set in maps of resources.
+//! Sets labels and annotations in maps of resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::origin::Origin;
 use crate::resource::Resource;
 use crate::shared::Shared;
 
-/// Sets labels in the maps that the field specs are about.
+/// Sets labels in the maps of the field specs.
 pub fn labels(
     resources: &mut [Resource],
     labels: &BTreeMap<Arc<str>, Arc<str>>,
@@ -27,7 +27,7 @@ pub fn labels(
     Ok(())
 }
 
-/// Sets annotations in the maps that the field specs are about.
+/// Sets annotations in the maps of the field specs.
 pub fn annotations(
     resources: &mut [Resource],
     annotations: &BTreeMap<Arc<str>, Arc<str>>,
@@ -38,7 +38,7 @@ pub fn annotations(
     labels(resources, annotations, specs, origin, budget)
 }
 
-/// Sets one entry of maps. Those that are new are one node from then on.
+/// Sets one entry in several maps. New entries are one shared node from then on.
 fn set(
     resource: &mut Resource,
     name: &Arc<str>,
@@ -53,7 +53,7 @@ fn set(
     let mut style = Style::default();
     let is_one_of_them = |node: &Node| node.as_scalar().is_some_and(|old| Arc::ptr_eq(&old.text, &new));
     let entry = &mut |node: &mut Node| -> Result<(), FieldProblem> {
-        // It is looked up in the map.
+        // The entry is searched in the map.
         budget.steps(2 * node.as_map().map_or(0, Map::len))?;
         if node.as_map().and_then(|map: &Map| map.get(name)).is_some_and(is_one_of_them) {
             return Ok(());
@@ -67,7 +67,7 @@ fn set(
     for spec in specs {
         spec.apply(&mut resource.node, Create::Map, origin, budget, entry)?;
     }
-    // What was written for the last of them is how all that are one node are written.
+    // All shared entries are written in the style of the last one.
     for spec in specs.iter().filter(|_| count > 0) {
         spec.apply(&mut resource.node, Create::Nothing, origin, budget, &mut |node| {
             budget.steps(node.as_map().map_or(0, Map::len))?;

@@ -1,7 +1,7 @@
-//! Transformers: what the fields of a kustomization do to its resources, one after the other.
+//! Transformers: apply the fields of a kustomization to its resources, one after the other.
 //!
-//! - `namespace`: where they are. `name`: prefixes and suffixes. `labels`: labels and annotations.
-//! - `images`: names and tags of images, which `image_name` finds. `replicas`: how many.
+//! - `namespace`: namespaces. `name`: prefixes and suffixes. `labels`: labels and annotations.
+//! - `images`: names and tags of images, which `image_name` matches. `replicas`: replica counts.
 
 mod image_name;
 mod images;
@@ -28,7 +28,7 @@ pub(crate) use namespace::set as set_namespace;
 pub use namespace::{Namespace, Subjects, namespace};
 pub use replicas::replicas;
 
-/// Why resources cannot be transformed.
+/// The reason why resources cannot be transformed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransformError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Prefixes and suffixes of names, and of other fields.
+//! Adds prefixes and suffixes to names, and to other fields.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::noted::IsClusterScoped;
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// What it costs to note what a resource was called.
+/// The steps to record the former id of a resource.
 const NOTED: usize = 100;
-/// The field whose change is noted.
+/// The field whose changes are recorded.
 const NAME: &str = "metadata/name";
 
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ struct Affix<'a> {
     origin: Origin,
 }
 
-/// Puts a prefix before the fields of resources that the field specs are about.
+/// Adds a prefix to the fields of the field specs.
 pub fn prefix(
     resources: &mut [Resource],
     text: &Arc<str>,
@@ -42,7 +42,7 @@ pub fn prefix(
     resources.iter_mut().try_for_each(|resource| put(resource, affix, specs, is_cluster_scoped, budget))
 }
 
-/// Puts a suffix behind the fields of resources that the field specs are about.
+/// Adds a suffix to the fields of the field specs.
 pub fn suffix(
     resources: &mut [Resource],
     text: &Arc<str>,
@@ -55,7 +55,7 @@ pub fn suffix(
     resources.iter_mut().try_for_each(|resource| put(resource, affix, specs, is_cluster_scoped, budget))
 }
 
-/// Kinds whose name means something to others.
+/// Reports whether the name of a kind has a fixed meaning and must not change.
 fn keeps_its_name(gvk: &Gvk) -> bool {
     match &*gvk.kind {
         "CustomResourceDefinition" | "Namespace" => true,
@@ -77,13 +77,13 @@ fn put(
     }
     budget.steps(NOTED + specs.len() + named(&resource.node))?;
     for spec in specs.iter().filter(|spec| gvk.is_selected(&spec.gvk)) {
-        // What is empty is not noted. It may still put fields there that are missing.
+        // An empty text is not recorded. It may still create missing fields.
         if &*spec.path == NAME && !text.is_empty() {
             let affixes = match side {
                 Side::Before => &mut resource.prefixes,
                 Side::Behind => &mut resource.suffixes,
             };
-            // Most are given one.
+            // Most resources get one.
             if affixes.is_empty() {
                 affixes.reserve_exact(1);
             }
@@ -92,13 +92,13 @@ fn put(
         }
         resource.set_fields(spec, Create::Scalar(Tag::Text), origin, budget, &mut |node: &mut Node| {
             let old = node.as_text().unwrap_or_default();
-            // What it was called is kept, too.
+            // The old name is recorded, too.
             budget.hold(NODE + text.len() + old.len())?;
             let new = match side {
                 Side::Before => format!("{text}{old}"),
                 Side::Behind => format!("{old}{text}"),
             };
-            // Kustomize has no way to set a text that is empty.
+            // Kustomize cannot set an empty string.
             if new.is_empty() {
                 return Ok(());
             }

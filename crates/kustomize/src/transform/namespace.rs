@@ -1,4 +1,4 @@
-//! The namespace that resources are in, and other fields that name one.
+//! Sets the namespace of resources, and other fields that name one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::noted::IsClusterScoped;
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// What it costs to note what a resource was called, and to compare it with others.
+/// The steps to record the former id of a resource, and to compare it with others.
 const NOTED: usize = 200;
-/// The field that only what can be in a namespace has, whatever field specs say.
+/// The field that only namespaced kinds have, whatever the field specs.
 const NAMESPACE: &str = "metadata/namespace";
-/// The field that names a namespace only where this is Kubernetes' own kind.
+/// The field that names a namespace only in Kubernetes' own kind.
 const NAME: &str = "metadata/name";
 const SUBJECTS: &str = "subjects/namespace";
-/// Says that Helm has put it into a namespace.
+/// Marks resources for which Helm set the namespace.
 const FROM_HELM: &str = "internal.config.kubernetes.io/helm-generated";
 
-/// Which subjects of role bindings are given the namespace.
+/// The subjects of role bindings that get the namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Subjects {
     #[default]
@@ -31,17 +31,17 @@ pub enum Subjects {
     None,
 }
 
-/// What is set.
+/// The namespace to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
     pub name: Arc<str>,
-    /// Leaves alone what names a namespace.
+    /// Fields that already name a namespace are not changed.
     pub unset_only: bool,
     pub subjects: Subjects,
 }
 
 impl Subjects {
-    /// As `setRoleBindingSubjects` has it.
+    /// Parses the value of `setRoleBindingSubjects`.
     pub fn from_written(written: &str) -> Option<Self> {
         match written {
             "" | "defaultOnly" => Some(Self::NamedDefault),
@@ -52,7 +52,7 @@ impl Subjects {
     }
 }
 
-/// Puts resources into a namespace. No two of them may be called the same then.
+/// Sets the namespace of resources. Their ids must still be distinct then.
 pub fn namespace(
     resources: &mut [Resource],
     namespace: &Namespace,
@@ -96,7 +96,7 @@ pub fn namespace(
     Ok(())
 }
 
-/// Puts one resource into a namespace. Nothing is noted of it.
+/// Sets the namespace of one resource. The former id is not recorded.
 pub(crate) fn set(
     resource: &mut Resource,
     namespace: &Namespace,
@@ -160,7 +160,7 @@ fn set_field(node: &mut Node, namespace: &Namespace, origin: Origin) -> Result<(
     set_text(node, &namespace.name, origin)
 }
 
-/// Sets the namespace of subjects. Those that are not meant keep theirs.
+/// Sets the namespace of the selected subjects; the others keep theirs.
 fn set_subjects(node: &mut Node, namespace: &Namespace, origin: Origin, budget: &Budget) -> Result<(), FieldProblem> {
     let (field, wanted) = match namespace.subjects {
         Subjects::None => return Ok(()),

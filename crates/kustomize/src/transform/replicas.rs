@@ -1,4 +1,4 @@
-//! How many of something there are.
+//! Sets replica counts.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use crate::node::{Node, Tag};
 use crate::origin::Origin;
 use crate::resource::Resource;
 
-/// Sets how many there are of the resources that are, or were at any time, called `name`. There has
-/// to be one.
+/// Sets the replica count of the resources that have or had this name. There must be at least one.
 pub fn replicas(
     resources: &mut [Resource],
     name: &Arc<str>,

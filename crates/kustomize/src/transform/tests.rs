@@ -1,4 +1,5 @@
-//! What kustomize does, case by case: recorded by `record/transformers`, and done here again.
+//! Compares transformers with kustomize, case by case; `record/transformers` recorded the expected
+//! results.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -87,7 +88,7 @@ fn written(mut resource: Resource) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// What is written as null because it has no value is an error.
+/// A null written in place of an invalid value is an error.
 fn check(node: &Node) -> Result<(), Box<dyn Error>> {
     match &node.content {
         Content::Scalar(scalar) => scalar.value().map(drop)?,
@@ -111,7 +112,7 @@ fn noted(resource: &Resource) -> Value {
     })
 }
 
-/// What kustomize noted, without what it noted twice in a row.
+/// Returns kustomize's records without consecutive duplicates.
 fn once_each(notes: &Value) -> Value {
     let parts = ["names", "namespaces", "kinds"];
     let mut notes = notes.clone();
@@ -223,7 +224,7 @@ fn transform(what: &str, config: &Node, resources: &mut [Resource]) -> Result<()
     Ok(())
 }
 
-/// The transformer that a field of a kustomization is, with its default field specs.
+/// Runs the transformer for one field of a kustomization, with its default field specs.
 fn build(config: &str, resources: &mut [Resource]) -> Result<(), Box<dyn Error>> {
     let config = read_one(config)?;
     let (field, node) = config.as_map().and_then(|map| map.iter().next()).ok_or("no field")?;
