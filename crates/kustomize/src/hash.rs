@@ -81,8 +81,7 @@ fn push_field(field: Option<&Node>, json: &mut String) -> Result<(), NoValue> {
     Ok(())
 }
 
-/// Returns the first characters of a digest, with vowels and similar characters replaced so that
-/// they form no words.
+/// Returns the first characters of a digest, with characters replaced that could form words.
 fn shortened(text: &str) -> String {
     let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
     let mapped = |c| match c {

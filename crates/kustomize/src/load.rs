@@ -102,8 +102,7 @@ pub(crate) fn check(node: &Node) -> Result<(), NoResources> {
     Ok(())
 }
 
-/// Expands lists of resources. As in kustomize, their items come after all other resources, in JSON
-/// form.
+/// Expands lists of resources. Their items come after all other resources, in JSON form.
 fn taken_apart(nodes: Vec<Node>) -> Result<Vec<Node>, NoResources> {
     let mut whole = Vec::with_capacity(nodes.len());
     let mut rest: std::collections::VecDeque<Node> = nodes.into();

@@ -209,7 +209,7 @@ impl Map {
         self.0.retain(|(name, _)| keeps(name));
     }
 
-    /// Keeps the fields for which `keep` returns true, in their order. Stops at the first error and
+    /// Keeps the fields for which `keeps` returns true, in their order. Stops at the first error and
     /// leaves the rest unchanged.
     pub(crate) fn try_retain<E>(
         &mut self,

@@ -1,5 +1,4 @@
-//! What is said of builds beside their output: why something is refused, and what is warned of.
-//! [`crate::fixtures`] has the rest.
+//! Errors and warnings of builds. [`crate::fixtures`] has the rest.
 
 use setpoint_kustomize::build::{Built, Options, build};
 

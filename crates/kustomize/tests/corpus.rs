@@ -1,5 +1,5 @@
-//! Real overlays and the reference's own tests, with what the reference made of them: a folder that
-//! is no part of the project.
+//! Builds real overlays and the reference's own tests, and compares with the reference's results.
+//! The corpus is a directory outside of the project.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use setpoint_kustomize::order::Order;
 
 use crate::refusals::About;
 
-/// The reference tests itself where the root is its own parent, which that of a repository is not.
-/// So all is in a folder here, and beside it is the same once more.
+/// In its own tests, the reference treats the root as its own parent, unlike the root of a
+/// repository. All files are therefore in a directory here, with a second copy next to it.
 const ROOT: &str = "root";
 
 struct Disk(PathBuf);
@@ -32,7 +32,8 @@ impl Files for Disk {
     }
 }
 
-/// The folder that a variable names, or the one beside the project; `None` is said aloud.
+/// Returns the directory that a variable names, or the one next to the project. If there is none,
+/// prints that and returns `None`.
 #[expect(clippy::disallowed_methods, clippy::print_stderr, reason = "the folder is no part of the project")]
 fn folder(variable: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
@@ -43,7 +44,7 @@ fn folder(variable: &str) -> Option<PathBuf> {
     found
 }
 
-/// The cases of a folder: each with what it says of itself.
+/// Returns the cases of a directory, each with its description.
 fn cases(folder: &Path) -> Vec<(PathBuf, Value)> {
     let mut cases: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("a folder of cases").map(|entry| entry.expect("a case").path()).collect();
@@ -90,7 +91,7 @@ fn what_the_reference_tests_of_itself_is_rendered_or_refused_as_by_it() {
             (Err(_), Err(bad)) => {
                 let theirs = case["error"].as_str().expect("a refused case has its error");
                 let about = About::of(theirs).unwrap_or_else(|| panic!("the reason of `{theirs}` is not known here"));
-                // Names of theirs are from the root of the tree.
+                // In the reference's errors, paths are relative to the root of the tree.
                 let ours = bad.to_string().replace(&format!("{ROOT}/"), "");
                 match about.missing_in(&ours) {
                     missing if missing.is_empty() => refused += 1,

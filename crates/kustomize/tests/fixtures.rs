@@ -1,5 +1,5 @@
-//! Kustomizations of our own making, each with what kustomize makes of it: `expected.yaml`, or why
-//! it `refused`. Some of them were once built otherwise here.
+//! Kustomizations of our own, each with kustomize's result: `expected.yaml`, or the error in
+//! `refused`. Some of them were once built differently here.
 //!
 //! `cargo xtask baseline kustomize` records them.
 
@@ -18,7 +18,7 @@ fn fixtures() -> Vec<PathBuf> {
     fixtures
 }
 
-/// What was recorded of a fixture.
+/// Returns the recorded result of a fixture.
 fn recorded(fixture: &Path) -> Result<String, String> {
     let read = |name: &str| std::fs::read_to_string(fixture.join(name)).ok();
     match (read(EXPECTED), read(REFUSED)) {
@@ -66,7 +66,7 @@ mod against_kustomize {
     }
 
     fn record(fixture: &Path, made: &Result<String, String>) {
-        // Some errors tell where something is in memory, which is elsewhere each time.
+        // Some errors contain memory addresses, which differ each time.
         if made.is_err() && fixture.join(REFUSED).exists() {
             return;
         }

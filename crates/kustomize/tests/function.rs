@@ -1,6 +1,6 @@
-//! S12: a build is a function of its files. The crate reads neither clock nor environment, of which
-//! clippy's bans and the structural checks see to it; what is tried here is what a program can do
-//! to itself.
+//! S12: a build is a function of its files. The crate reads neither clock nor environment, which
+//! clippy's bans and the structural checks enforce. These tests check for hidden state inside the
+//! program.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn the_same_files_make_the_same_bytes_on_any_thread_and_in_any_order_of_builds()
         for thread in 0..4 {
             let (cases, expected) = (&cases, &expected);
             scope.spawn(move || {
-                // Each takes them in an order of its own.
+                // Each thread builds the cases in an order of its own.
                 for at in 0..cases.len() {
                     let at = (at * (2 * thread + 1) + thread) % cases.len();
                     assert_eq!(cases[at].build(), expected[at], "case {at}");
@@ -38,7 +38,7 @@ fn the_same_files_make_the_same_bytes_on_any_thread_and_in_any_order_of_builds()
     });
 }
 
-/// Files that were put in another order, and that are another copy each time they are read.
+/// Files in another order, and copied again on each read.
 struct Reordered {
     files: BTreeMap<std::cmp::Reverse<String>, Vec<u8>>,
     reads: AtomicUsize,

@@ -1,5 +1,5 @@
-//! The integration tests of `setpoint-kustomize`, as one binary. What asks kustomize itself stands
-//! in modules `against_kustomize`.
+//! The integration tests of `setpoint-kustomize`, as one binary. Tests that run kustomize itself
+//! are in modules `against_kustomize`.
 
 mod builds;
 mod case;

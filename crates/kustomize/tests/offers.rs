@@ -1,5 +1,5 @@
-//! Where a real kustomize takes what is refused here and nothing is lost by it, the error offers
-//! it, and nowhere else.
+//! If kustomize itself accepts an input that is rejected here, and nothing is lost by it, the error
+//! suggests it, and in no other case.
 
 use crate::hostile::{MAP, ONE, refused, with};
 
@@ -17,7 +17,7 @@ fn told<T: AsRef<[u8]>>(files: &[(&str, T)]) -> String {
     refused(files).to_string()
 }
 
-/// A replacement into a text that holds YAML.
+/// Returns a replacement into a text that holds YAML.
 fn replaced(text: &str) -> String {
     let replacement =
         "replacements:\n- {sourceValue: '2', targets: [{select: {kind: ConfigMap}, fieldPaths: [data.x.a]}]}\n";

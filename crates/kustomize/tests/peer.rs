@@ -1,4 +1,4 @@
-//! kustomize itself: a process that answers questions line by line, built with Go by xtask.
+//! kustomize itself: a process that builds cases line by line, built with Go by xtask.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::case::{BUILT, Case};
 #[path = "../record/peer/place.rs"]
 mod place;
 
-/// A peer that stays until the value is dropped.
+/// A peer process that runs until the value is dropped.
 pub(crate) struct Peer {
     child: Child,
     questions: ChildStdin,
@@ -32,10 +32,10 @@ impl Peer {
         Self { child, questions, answers }
     }
 
-    /// What kustomize makes of a case, or why it makes nothing of it.
+    /// Returns kustomize's output for a case, or its error.
     pub(crate) fn ask(&mut self, case: &Case) -> Result<String, String> {
-        // A schema stays with a process, as the one that kustomize brings along does; to read that
-        // one anew takes its time.
+        // A schema stays loaded in a process, so these cases need a fresh one. Other cases share a
+        // process, because loading the built-in schema again takes time.
         let has_schema = case.files.values().any(|text| text.contains("openapi"));
         let question = json!({
             "files": case.files, "folder": BUILT, "fresh": has_schema, "unrestricted": case.is_unrestricted,
@@ -43,7 +43,7 @@ impl Peer {
         writeln!(self.questions, "{question}").expect("the peer listens");
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("the peer answers");
-        // Go ends a program whose stack is full; nothing can catch that.
+        // Go ends a program on stack overflow; nothing can catch that.
         if line.is_empty() {
             *self = Self::start();
             return Err("kustomize ended".to_owned());
@@ -51,7 +51,7 @@ impl Peer {
         let answer: Value = serde_json::from_str(&line).expect("an answer is JSON");
         match answer["error"].as_str() {
             Some(error) => Err(error.to_owned()),
-            // A peer does not know of which release it is.
+            // A peer does not know its release.
             None => {
                 let output = answer["output"].as_str().expect("an output");
                 Ok(output.replace("managed-by: kustomize-(devel)", "managed-by: kustomize-v5.8.1"))

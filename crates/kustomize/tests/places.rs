@@ -1,4 +1,4 @@
-//! Where something is that is wrong: errors name the file and the line of it, as near as they can.
+//! The places of errors: they name the file and the line, as precisely as possible.
 
 use crate::case::{BUILT, Case};
 use crate::hostile::{refused, with};
@@ -7,7 +7,7 @@ use setpoint_kustomize::build::{Options, build};
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n";
 
-/// The place of what is wrong, and the rest of the error.
+/// Returns the place of an error, and the rest of its message.
 fn told(files: &[(&str, &str)]) -> (String, String) {
     let full = |path: &str| path.strip_prefix("../").map_or_else(|| format!("{BUILT}/{path}"), str::to_owned);
     let files = files.iter().map(|(path, text)| (full(path), (*text).to_owned())).collect();
@@ -16,16 +16,17 @@ fn told(files: &[(&str, &str)]) -> (String, String) {
     (place.unwrap_or_default(), bad.message)
 }
 
-/// What an error may advise to do.
+/// The verbs with which the hint of an error may begin.
 const ADVICE: &[&str] = &[
     "add", "begin", "commit", "correct", "declare", "give", "keep", "leave", "move", "name", "put", "remove", "rename",
     "save", "say", "take", "write",
 ];
 
-/// What the parser says where something is missing.
+/// The parser's hint for a missing node.
 const WANTED: &str = "expected a scalar, a sequence or a mapping";
 
-/// Whether the last clause of an error says what to do. What stands in backticks is not ours.
+/// Reports whether the last clause of an error is a hint. Text in backticks is ignored, since it is
+/// quoted.
 fn advises(message: &str) -> bool {
     let ours: String = message.split('`').step_by(2).collect::<Vec<_>>().join("``");
     let clause = ours.rfind([':', ';']).map_or("", |at| ours[at + 1..].trim_start());
@@ -42,7 +43,7 @@ fn advice_is_told_from_what_is_none() {
     }
 }
 
-/// Each kustomization with one resource, the place in it, and what is told.
+/// Checks kustomizations with one resource: the place and the message of each error.
 #[track_caller]
 fn are_at(cases: &[(&str, &str, &str)]) {
     for (more, place, why) in cases {
@@ -97,8 +98,8 @@ fn what_is_taken_in_is_told_where_it_is_or_where_it_is_named() {
     ]);
 }
 
-/// Whatever is named above the folder may be a file or a base: of a name that is mistyped nothing
-/// is told about security.
+/// A path above the directory may be a file or a base: for a mistyped name, the error must not
+/// mention security.
 #[test]
 fn a_base_that_is_not_there_is_told_apart_from_a_file_that_may_not_be_read() {
     let named = |path: &str| {

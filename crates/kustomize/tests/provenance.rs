@@ -1,5 +1,5 @@
-//! Who set what: every field of a kustomization that can set something, told as `setpoint explain`
-//! tells it.
+//! The source of each field: tests every field of a kustomization that can set something, in the
+//! form of `setpoint explain`.
 
 use setpoint_kustomize::build::{Options, build};
 use setpoint_kustomize::explanation::{Wanted, explain};
@@ -144,7 +144,7 @@ spec:
     ),
 ];
 
-/// By resource: the field, the file and line that set it, and the field of a kustomization that
+/// By resource: the field, the file and line that set it, and the field of the kustomization that
 /// did; `-` for none.
 const EXPECTED: &str = "\
 ConfigMap/pre-base-merged-suf-kd4f9c65gf

@@ -1,7 +1,6 @@
-//! What errors of kustomize are about, so that ours can be held against them: a reason, and the
-//! names in it.
+//! Compares errors of kustomize with ours: by the reason, and the names in them.
 
-/// Reasons in kustomize's words, which are ours too. Of a text that has several, the first in this
+/// Reasons in kustomize's words, which are ours too. For a text with several, the first in this
 /// list counts.
 const REASONS: [&str; 21] = [
     "may not add resource with an already registered id: ",
@@ -30,7 +29,7 @@ const REASONS: [&str; 21] = [
 /// A reason in kustomize's words, and in ours.
 const MISSING: (&str, &str) = ("doesn't exist", "is not there");
 
-/// Words with a capital letter that are no names of what an error is about.
+/// Capitalised words that are not names.
 const WORDS: [&str; 14] = [
     "File",
     "Found",
@@ -48,7 +47,7 @@ const WORDS: [&str; 14] = [
     "Version",
 ];
 
-/// What an error of kustomize is about.
+/// The reason and the names of an error of kustomize.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct About {
     /// In our words.
@@ -57,17 +56,17 @@ pub(crate) struct About {
 }
 
 impl About {
-    /// None for an error whose reason is not known here.
+    /// Parses an error of kustomize. Returns `None` if its reason is not known here.
     pub(crate) fn of(theirs: &str) -> Option<Self> {
-        // What follows is a picture of the resources.
+        // A picture of the resources follows.
         let theirs = theirs.split("\n\n****").next().unwrap_or_default();
         let (at, reason) = REASONS
             .iter()
             .map(|words| (*words, *words))
             .chain([MISSING])
             .find_map(|(phrase, reason)| theirs.find(phrase).map(|at| (at, reason)))?;
-        // The reason is one of several, from the outside in: `accumulating resources: 'a' must be a
-        // file': reason`.
+        // Reasons are nested, from the outside in: `accumulating resources: 'a' must be a file':
+        // reason`.
         let begins = ["': ", "]: ", "`: ", ": \"", ":\\n"]
             .iter()
             .filter_map(|end| theirs[..at].rfind(end).map(|at| at + end.len()))
@@ -76,21 +75,21 @@ impl About {
         Some(Self { reason: reason.trim(), names: names(&theirs[begins.unwrap_or_default()..ends]) })
     }
 
-    /// What of it is not in one of our errors.
+    /// Returns the parts that are missing in one of our errors.
     pub(crate) fn missing_in(&self, ours: &str) -> Vec<&str> {
         let all = self.names.iter().map(String::as_str).chain([self.reason]);
         all.filter(|wanted| !ours.contains(wanted)).collect()
     }
 }
 
-/// Words that look like names of files, fields, kinds and resources.
+/// Returns words that look like names of files, fields, kinds and resources.
 fn names(text: &str) -> Vec<String> {
     let words =
         text.split(|c: char| c.is_whitespace() || "'\"`,;:(){}".contains(c)).map(|word| word.trim_start_matches('/'));
     let is_name = |word: &&str| {
         let has_sign = word.contains(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || "._-/".contains(c));
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-        // Go shows an identity with the names of its types, and places in memory.
+        // Go prints an identity with the names of its types, and memory addresses.
         let is_of_go = word.starts_with("resid.") || word.contains("0x") || *word == "isClusterScoped";
         has_sign && !is_number && !is_of_go && !WORDS.contains(word)
     };

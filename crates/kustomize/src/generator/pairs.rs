@@ -87,7 +87,7 @@ fn base(path: &str) -> &str {
 }
 
 /// Reads the pairs of a file of lines. Only the first `=` of a line is special: quotes and `export`
-/// are plain text. Lines that begin with `#` are comments; a line without a key is an error.
+/// are plain text. Lines that begin with `#` are comments; a line without a key is skipped.
 fn lines(file: &Arc<str>, bytes: &[u8], pairs: &mut Vec<(String, Vec<u8>)>) -> Result<(), GeneratorError> {
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let (number, file) = (at + 1, || Arc::clone(file));

@@ -60,8 +60,8 @@ pub(super) fn depth(node: &Node) -> usize {
     }
 }
 
-/// Makes an empty scalar without a tag a string if it is between braces or brackets, because that is
-/// what Go writes there.
+/// Makes an empty scalar without a tag a string if it is between braces or brackets, because Go
+/// writes it as one.
 pub(super) fn settle(root: &mut Node, place: &[Step]) {
     let is_nothing = |node: &Node| node.as_scalar().is_some_and(|own| own.text.is_empty() && own.tag == Tag::Any);
     if !at(root, place).is_some_and(is_nothing) {

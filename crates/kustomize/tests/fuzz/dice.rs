@@ -1,15 +1,16 @@
-//! Choices from a seed: the generator of the simulator's tape (SplitMix64), without the tape.
+//! Random choices from a seed: the generator of the simulator's tape (SplitMix64), without the
+//! tape.
 
 #[derive(Clone, Debug)]
 pub(super) struct Dice {
     state: u64,
-    /// Documents of this case may have brackets; if so, they have no values that are nothing at
-    /// all, of which kustomize makes empty texts in the end where a patch puts them into brackets.
+    /// Documents of this case may have flow style. They then have no omitted values, because
+    /// kustomize turns these into empty strings at the end if a patch moves them into flow style.
     pub(super) has_flow: bool,
 }
 
 impl Dice {
-    /// The dice of one case of a run: a case is the same whichever cases come before it.
+    /// Returns the dice of one case of a run. A case does not depend on the cases before it.
     pub(super) fn of(seed: u64, case: u64) -> Self {
         let mut dice = Self { state: seed, has_flow: false };
         dice.state = dice.draw() ^ case.wrapping_mul(0xa076_1d64_78bd_642f);
@@ -25,12 +26,12 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not zero.
+    /// Returns a number below `n`, which must not be zero.
     pub(super) fn below(&mut self, n: usize) -> usize {
         ((n as u128 * u128::from(self.draw())) >> 64) as usize
     }
 
-    /// What happens so many times of a hundred.
+    /// Returns true in so many of a hundred cases.
     pub(super) fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,13 +1,12 @@
-//! YAML as people write it: the same tree in many styles.
+//! YAML as people write it: one tree in many styles.
 
 use super::dice::Dice;
 
-/// A tree whose scalars are already text of YAML, so that they can be anything, wrong ones
-/// included.
+/// A tree whose scalars are YAML source text, so that they can be anything, including invalid.
 #[derive(Clone, Debug)]
 pub(super) enum Yaml {
     Raw(String),
-    /// Lines of text, written as a block.
+    /// Lines of text, written as a block scalar.
     Lines(String),
     Map(Vec<(String, Yaml)>),
     List(Vec<Yaml>),
@@ -17,7 +16,7 @@ pub(super) fn raw(text: impl Into<String>) -> Yaml {
     Yaml::Raw(text.into())
 }
 
-/// A scalar that is read as this text.
+/// Returns a scalar that is read as this text.
 pub(super) fn text(text: &str) -> Yaml {
     let is_plain = !text.is_empty()
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-./_".contains(c))
@@ -39,7 +38,7 @@ pub(super) fn list(items: impl IntoIterator<Item = Yaml>) -> Yaml {
 }
 
 impl Yaml {
-    /// Sets a field of a map; what is no map stays as it is.
+    /// Sets a field of a map; other nodes stay unchanged.
     pub(super) fn set(&mut self, name: &str, value: Yaml) {
         if let Self::Map(fields) = self {
             fields.retain(|(known, _)| known != name);
@@ -54,7 +53,7 @@ impl Yaml {
         }
     }
 
-    /// As the text of a document.
+    /// Writes the text of a document.
     pub(super) fn write(&self, dice: &mut Dice) -> String {
         let mut writer = Writer {
             out: String::new(),
@@ -82,11 +81,11 @@ impl Yaml {
 
 const FLOW: [usize; 4] = [0, 0, 5, 40];
 
-/// Behind something, and before what is below.
+/// Comments at the end of a line, and before the content below it.
 const REMARKS: [&str; 2] = [" # why", " # below"];
 const REMARK_LINES: &[&str] = &["# a remark\n", "# a remark\n\n", "# one\n# two\n", "#\n"];
 
-/// A text without the remarks that were generated into it.
+/// Returns a text without the generated comments.
 pub(super) fn without_remarks(text: &str) -> String {
     let is_remark =
         |line: &str| line.starts_with('#') && REMARK_LINES.iter().any(|lines| lines.lines().any(|known| known == line));
@@ -100,9 +99,9 @@ pub(super) fn without_remarks(text: &str) -> String {
 
 struct Writer<'d> {
     out: String,
-    /// Lists stand deeper than the field that holds them.
+    /// Lists are indented below their field.
     indents_lists: bool,
-    /// How many of a hundred collections are written within brackets.
+    /// The percentage of collections in flow style.
     flow: usize,
     dice: &'d mut Dice,
 }
@@ -136,7 +135,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what stands on lines of its own, each from this column on.
+    /// Writes a node on lines of its own, starting at a column.
     fn block(&mut self, yaml: &Yaml, column: usize) {
         match yaml {
             Yaml::Map(fields) if !fields.is_empty() => {
@@ -169,7 +168,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Goes to a column, unless the line is already there.
+    /// Moves to a column, unless the line is already there.
     fn start(&mut self, column: usize) {
         if self.out.is_empty() || self.out.ends_with('\n') {
             if self.dice.percent(1) {
@@ -181,7 +180,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what stands behind a `:` or a `-`.
+    /// Writes a node after a `:` or a `-`.
     fn after(&mut self, yaml: &Yaml, column: usize) {
         match yaml {
             Yaml::Lines(text) => self.lines(text, column),
@@ -210,7 +209,7 @@ impl Writer<'_> {
 
     fn lines(&mut self, text: &str, column: usize) {
         let ends = if text.ends_with('\n') { "" } else { "-" };
-        // Folded, it is another text.
+        // A folded scalar is a different text.
         self.out.push_str(if self.dice.percent(20) { " >" } else { " |" });
         self.out.push_str(if text.starts_with(' ') { "2" } else { "" });
         self.out.push_str(ends);

@@ -1,11 +1,11 @@
-//! The fields of kustomizations, but for patches and replacements.
+//! The fields of kustomizations, except patches and replacements.
 
 use super::document::{Yaml, list, map, quoted, raw, text};
 use super::walk::{var_path, walk};
 use super::words::{IMAGE_NAMES, NAMES, NAMESPACES, lines, odd};
 use super::world::{Thing, World};
 
-/// A field, how many of a hundred kustomizations have it, and how it is made.
+/// A field, the percentage of kustomizations that have it, and its generator.
 type Field = (&'static str, usize, fn(&mut World, &str) -> Yaml);
 
 const FIELDS: &[Field] = &[
@@ -43,7 +43,7 @@ impl World {
                 written.set(name, value);
             }
         }
-        // A variable is most interesting where its value changes on the way.
+        // A variable is most interesting if its value changes during the build.
         if written.get_mut("vars").is_some() && self.dice.percent(40) {
             for (name, of) in [("namePrefix", &["p-", "my-"][..]), ("namespace", NAMESPACES)] {
                 if self.dice.percent(60) {
@@ -213,7 +213,7 @@ impl World {
         for number in 0..=self.dice.below(2) {
             let file = FILES[(first + number) % FILES.len()];
             let content = match file {
-                // No YAML can hold the last character.
+                // YAML cannot express the last character.
                 "raw.bin" if self.dice.percent(20) => "\u{1}\u{0}x\u{ffff}".to_owned(),
                 "raw.bin" => "\u{1}\u{0}x".to_owned(),
                 _ => lines(&mut self.dice),

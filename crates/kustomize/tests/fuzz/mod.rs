@@ -1,11 +1,11 @@
-//! Generated kustomizations, given to us and to kustomize: both make the same bytes of them, or
-//! both refuse.
+//! Builds generated kustomizations with our code and with kustomize: both must write the same
+//! bytes, or both must fail.
 //!
-//! - [`world`]: the tree of a case, of [`objects`] and of kustomizations with their [`fields`],
+//! - [`world`]: the tree of a case, with [`objects`] and kustomizations and their [`fields`],
 //!   [`patches`], [`replacements`] and [`plugins`].
-//! - [`words`]: what those are made of. [`document`], [`text`]: how they are written. [`dice`]: who
-//!   decides.
-//! - [`shrink`]: what is left of a case that differs.
+//! - [`words`]: the building blocks. [`document`], [`text`]: their notation. [`dice`]: the random
+//!   choices.
+//! - [`shrink`]: reduces a case that differs.
 
 mod dice;
 mod document;
@@ -26,10 +26,10 @@ use crate::case::Case;
 use crate::peer::Peer;
 use document::without_remarks;
 
-/// How many cases a run of the tests takes, and from which seed.
+/// The number of cases in a test run, and the seed.
 const CASES: u64 = 500;
 const SEED: u64 = 5;
-/// Differences after which a run is over: the first ones tell enough.
+/// The number of differences after which a run ends: the first ones are enough to investigate.
 const ENOUGH: usize = 20;
 
 type Made = Result<String, String>;
@@ -42,29 +42,30 @@ fn is_equal(ours: &Made, theirs: &Made) -> bool {
     }
 }
 
-/// Parts of the errors of what we refuse on purpose, although kustomize goes on without a word.
+/// Parts of our intended errors for inputs that kustomize silently accepts.
 const ON_PURPOSE: &[&str] = &[
     "is written twice",
     "the tag `",
     "the document is over before this",
     "cannot be hashed",
     "is a list, and cannot be selected by",
-    // Kustomize does not look at one that nobody asks.
+    // Kustomize does not read a schema that it does not need.
     "reading the schema of `openapi`",
-    // With labels of its own beside it: kustomize lets some pass, by who wrote them.
+    // For a validator next to other labels: kustomize accepts some, depending on the origin of
+    // the labels.
     "validator shouldn't modify the resource map",
 ];
 
-/// Of how many cases one may be refused on purpose that kustomize builds: more would hide what
-/// nobody meant.
+/// At most one in this number of cases may be rejected on purpose where kustomize builds it: more
+/// could hide real errors.
 const EXCUSED_OF: u64 = 40;
 
 fn is_on_purpose(ours: &Made) -> bool {
     ours.as_ref().is_err_and(|error| ON_PURPOSE.iter().any(|part| error.contains(part)))
 }
 
-/// Whether we make something else of a case than kustomize does. What kustomize makes now this and
-/// now that of has no right answer, nor has what it shows its own notes in.
+/// Reports whether our result differs from kustomize's. A case for which kustomize's results vary
+/// has no correct result, and neither has one with kustomize's internal annotations in its output.
 fn differs(case: &Case, peer: &mut Peer) -> bool {
     let ours = case.build();
     if is_on_purpose(&ours) {
@@ -72,7 +73,7 @@ fn differs(case: &Case, peer: &mut Peer) -> bool {
     }
     let mut is_other = || {
         let theirs = peer.ask(case);
-        // Where kustomize panics there is no answer of its own, and any clear one is right.
+        // If kustomize panics it has no result of its own, and any clear error is correct.
         let is_no_answer = match &theirs {
             Ok(text) => text.contains("internal.config.kubernetes.io/"),
             Err(error) => error.starts_with("panic: "),
@@ -82,8 +83,9 @@ fn differs(case: &Case, peer: &mut Peer) -> bool {
     is_other() && is_other() && is_other() && !is_about_remarks(case, &ours, peer)
 }
 
-/// Kustomize keeps remarks where it merges nodes in brackets with others, and may write one where
-/// it is no YAML, which it then cannot read. Without them its answer counts.
+/// Reports whether a difference is due to comments. Kustomize preserves comments when it merges
+/// nodes in flow style with others, and may write one that makes the YAML invalid, which it then
+/// cannot read. Its result for the case without comments counts instead.
 fn is_about_remarks(case: &Case, ours: &Made, peer: &mut Peer) -> bool {
     let is_unreadable = |theirs: Made| theirs.is_err_and(|error| error.contains("yaml: "));
     if ours.is_err() || !is_unreadable(peer.ask(case)) {
@@ -131,7 +133,7 @@ mod against_kustomize {
     }
 }
 
-/// Makes a case that differs small, tells it and keeps it.
+/// Shrinks a case that differs, prints it and saves it.
 #[expect(clippy::print_stdout, reason = "whoever runs the fuzzer wants to see it")]
 fn told(case: &Case, seed: u64, number: u64, folder: &Path, peer: &mut Peer) -> PathBuf {
     let small = shrink::shrink(case.clone(), |case| differs(case, peer));

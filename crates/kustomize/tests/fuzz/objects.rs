@@ -1,10 +1,10 @@
-//! Kubernetes objects, with the fields that kustomize does something about.
+//! Kubernetes objects, with the fields that kustomize processes.
 
 use super::document::{Yaml, list, map, raw, text};
 use super::words::{CONTAINERS, DATA_KEYS, IMAGES, KEYS, NAMES, NAMESPACES, lines, odd, value_text};
 use super::world::{Thing, World};
 
-/// What kinds there are.
+/// The kinds of generated objects.
 pub(super) const KINDS: &[(&str, &str)] = &[
     ("apps/v1", "Deployment"),
     ("apps/v1", "Deployment"),
@@ -38,7 +38,7 @@ pub(super) const KINDS: &[(&str, &str)] = &[
 ];
 
 impl World {
-    /// An object of some kind, with a name that nothing of that kind has, as a rule.
+    /// Returns an object of some kind; its name is usually new for that kind.
     pub(super) fn new_object(&mut self) -> Yaml {
         let mut thing = self.new_thing();
         while self.is_there(&thing) && !self.dice.percent(5) {
@@ -97,7 +97,7 @@ impl World {
         metadata
     }
 
-    /// Labels or annotations.
+    /// Returns labels or annotations.
     pub(super) fn pairs(&mut self) -> Yaml {
         let mut pairs = map([]);
         for _ in 0..self.dice.below(3) + usize::from(!self.dice.percent(5)) {
@@ -112,7 +112,7 @@ impl World {
         pairs
     }
 
-    /// A value that should be text.
+    /// Returns a value that should be a string.
     pub(super) fn value(&mut self) -> Yaml {
         if self.dice.percent(self.odd) { odd(&mut self.dice) } else { value_text(&mut self.dice) }
     }
@@ -121,7 +121,7 @@ impl World {
         if self.dice.percent(self.odd) { odd(&mut self.dice) } else { raw((self.dice.below(5) * 8080).to_string()) }
     }
 
-    /// The name of something, most often of something that is there.
+    /// Returns a name, most often one that exists.
     pub(super) fn name(&mut self) -> Yaml {
         if self.dice.percent(self.odd / 3) { odd(&mut self.dice) } else { text(self.dice.pick(NAMES)) }
     }

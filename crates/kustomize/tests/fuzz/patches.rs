@@ -33,7 +33,7 @@ impl World {
         patch
     }
 
-    /// Puts a patch into a file or in line.
+    /// Writes a patch to a file or inline.
     fn place(&mut self, patch: &mut Yaml, folder: &str, content: String) {
         if self.dice.percent(60) {
             patch.set("patch", Yaml::Lines(content));
@@ -117,7 +117,7 @@ impl World {
         target
     }
 
-    /// A strategic merge patch: an object of the same kind, of which most is missing.
+    /// Returns a strategic merge patch: an object of the same kind with only some of the fields.
     pub(super) fn strategic(&mut self, thing: &Thing) -> String {
         let mut object = self.object(thing);
         if let Yaml::Map(fields) = &mut object {
@@ -133,7 +133,7 @@ impl World {
         object.write(&mut self.dice)
     }
 
-    /// Takes fields away, and puts directives in.
+    /// Removes fields, and adds directives.
     fn thin(&mut self, value: &mut Yaml) {
         match value {
             Yaml::Map(fields) => {
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// A patch of RFC 6902.
+    /// Returns a patch of RFC 6902.
     pub(super) fn operations(&mut self, thing: &Thing) -> String {
         let number = 1 + self.dice.below(2);
         let operations: Vec<Yaml> = (0..number).map(|_| self.operation(thing)).collect();

@@ -21,7 +21,7 @@ const KINDS: [&str; 14] = [
     "PrefixSuffixTransformer",
 ];
 
-/// Fields of some plugins, which others pass over.
+/// Fields of some plugins, which others ignore.
 const FIELDS: &[&str] =
     &["prefix", "suffix", "patch", "patches", "options", "type", "fieldSpecs", "labels", "nonsense"];
 
@@ -36,7 +36,7 @@ impl World {
         self.named_plugin(folder, "transformer", &plugin)
     }
 
-    /// A plugin as a file, in line, or as the resource of a kustomization of its own.
+    /// Adds a plugin as a file, inline, or as the resource of a kustomization of its own.
     fn named_plugin(&mut self, folder: &str, name: &str, plugin: &Yaml) -> Yaml {
         match self.dice.below(10) {
             0 => list([Yaml::Lines(plugin.write(&mut self.dice))]),
@@ -50,8 +50,8 @@ impl World {
         }
     }
 
-    /// Some are written with a mistake: a field is missing, null, in another case, or one that
-    /// others have.
+    /// Adds a mistake to some plugins: a field is missing, null, in another case, or one of another
+    /// plugin.
     fn mistake(&mut self, plugin: &mut Yaml) {
         let Yaml::Map(fields) = plugin else { return };
         if !self.dice.percent(20) || fields.is_empty() {
@@ -113,7 +113,7 @@ impl World {
         plugin
     }
 
-    /// What a ValueAddTransformer is about.
+    /// Returns the targets of a ValueAddTransformer.
     fn added_values(&mut self) -> Yaml {
         let mut targets = Vec::new();
         for _ in 0..=self.dice.below(2) {
@@ -142,7 +142,7 @@ impl World {
         values
     }
 
-    /// Most validators change nothing, or the one label that they may.
+    /// Adds validators. Most change nothing, or only the label that they may.
     pub(super) fn validators(&mut self, folder: &str) -> Yaml {
         let name = self.dice.pick(&["validated-by", "validated-by", "app"]);
         let mut plugin = map([
@@ -158,7 +158,7 @@ impl World {
         self.named_plugin(folder, "validator", &plugin)
     }
 
-    /// A schema by which lists of widgets are merged.
+    /// Adds a schema that defines how lists of widgets are merged.
     pub(super) fn schema(&mut self, folder: &str) -> Yaml {
         let key = self.dice.pick(&["name", "value", "absent"]);
         let mut items = map([("type", text("array")), ("items", map([("type", text("object"))]))]);

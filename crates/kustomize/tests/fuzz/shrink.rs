@@ -1,9 +1,9 @@
-//! Makes a case smaller while it still differs: files go, then lines with everything that stands
+//! Shrinks a case while it still differs: removes files, then lines together with the lines nested
 //! below them.
 
 use crate::case::{BUILT, Case};
 
-/// How often it may be tried.
+/// The maximum number of attempts.
 const TRIES: usize = 1500;
 
 pub(super) fn shrink(case: Case, mut differs: impl FnMut(&Case) -> bool) -> Case {
@@ -29,7 +29,7 @@ struct Shrinking<'d> {
 }
 
 impl Shrinking<'_> {
-    /// Takes a smaller case if it still differs.
+    /// Accepts a smaller case if it still differs.
     fn take(&mut self, smaller: Case) -> bool {
         if self.left == 0 {
             return false;
@@ -95,8 +95,8 @@ impl Shrinking<'_> {
     }
 }
 
-/// How many lines belong to the one at an index: those that stand deeper, and the items of a list
-/// at its own column.
+/// Returns the number of lines that belong to one: the lines indented below it, and the items of a
+/// list at its own column.
 fn block(lines: &[&str], at: usize) -> usize {
     let column = |line: &str| line.len() - line.trim_start().len();
     let (own, is_item) = (column(lines[at]), lines[at].trim_start().starts_with('-'));

@@ -1,14 +1,14 @@
-//! The texts of files: how documents stand in them, and what breaks them.
+//! The texts of files: joins documents, and breaks them.
 
 use super::dice::Dice;
 use super::words::odd;
 use super::world::World;
 
-/// What stands between two documents.
+/// Separators of two documents.
 const BETWEEN: &[&str] =
     &["--- # next\n", "---\n# remark\n", "---\n\n", "...\n---\n", "---\n---\n", "--- \n", "# end\n---\n", "\n---\n"];
 
-/// Puts documents into a file.
+/// Joins documents into a file.
 pub(super) fn joined(documents: &[String], dice: &mut Dice) -> String {
     let mut file = String::new();
     for (at, document) in documents.iter().enumerate() {
@@ -37,7 +37,7 @@ pub(super) fn joined(documents: &[String], dice: &mut Dice) -> String {
     varied(file, dice)
 }
 
-/// The text as another editor would have written it.
+/// Varies the text as another editor would have written it.
 pub(super) fn varied(mut text: String, dice: &mut Dice) -> String {
     match dice.below(120) {
         0 => text = text.replace('\n', "\r\n"),

@@ -1,4 +1,4 @@
-//! Ways through an object that is there: as pointers of JSON patches, and as field paths of
+//! Paths through an existing object: as pointers of JSON patches, and as field paths of
 //! replacements and variables.
 
 use super::dice::Dice;
@@ -11,7 +11,7 @@ pub(super) enum Step {
     Item(usize, Option<String>),
 }
 
-/// The way to somewhere in a tree; most often to its end.
+/// Returns the path to a node in a tree, most often to a leaf.
 pub(super) fn walk(tree: &Yaml, dice: &mut Dice) -> Vec<Step> {
     let mut way = Vec::new();
     let mut at = tree;
@@ -43,7 +43,7 @@ fn name_of(item: &Yaml) -> Option<String> {
     })
 }
 
-/// A pointer of RFC 6901.
+/// Formats a pointer of RFC 6901.
 pub(super) fn pointer(way: &[Step], dice: &mut Dice) -> String {
     let steps = way.iter().map(|step| match step {
         Step::Field(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
@@ -57,7 +57,7 @@ pub(super) fn pointer(way: &[Step], dice: &mut Dice) -> String {
     pointer
 }
 
-/// A field path of a replacement.
+/// Formats a field path of a replacement.
 pub(super) fn field_path(way: &[Step], dice: &mut Dice) -> String {
     let steps = way.iter().map(|step| match step {
         Step::Field(name) if name.contains('/') => format!("[{name}]"),
@@ -75,7 +75,7 @@ pub(super) fn field_path(way: &[Step], dice: &mut Dice) -> String {
     steps.join(".")
 }
 
-/// A field path of a variable.
+/// Formats a field path of a variable.
 pub(super) fn var_path(way: &[Step]) -> String {
     let mut path = String::new();
     for step in way {

@@ -1,5 +1,5 @@
-//! What generated cases are made of. The lists are short, so that things meet: a patch its target,
-//! a reference its name.
+//! The building blocks of generated cases. The lists are short, so that parts match: a patch its
+//! target, a reference its name.
 
 use super::dice::Dice;
 use super::document::{Yaml, quoted, raw, text};
@@ -22,7 +22,7 @@ pub(super) const IMAGES: &[&str] = &[
 pub(super) const IMAGE_NAMES: &[&str] =
     &["nginx", "postgres", "alpine", "docker.io/library/nginx", "registry.example.com:5000/team/web", "web", "ngin."];
 
-/// Scalars as people should not write them.
+/// Scalars that people should avoid.
 const ODD: &[&str] = &[
     "null",
     "~",
@@ -157,7 +157,7 @@ pub(super) fn odd(dice: &mut Dice) -> Yaml {
     }
 }
 
-/// Text of several lines.
+/// Returns a text of several lines.
 pub(super) fn lines(dice: &mut Dice) -> String {
     const LINES: &[&str] = &[
         "",
@@ -185,7 +185,7 @@ pub(super) fn lines(dice: &mut Dice) -> String {
     if text.trim().is_empty() { "x\n".to_owned() } else { text }
 }
 
-/// A value that is read as text.
+/// Returns a value that is read as a string.
 pub(super) fn value(dice: &mut Dice) -> String {
     const VALUES: &[&str] = &[
         "web",
@@ -208,7 +208,7 @@ pub(super) fn value(dice: &mut Dice) -> String {
     dice.pick(VALUES).to_owned()
 }
 
-/// The text of a value, written in one of the ways in which it stays text.
+/// Returns a value in one of the notations that are read as a string.
 pub(super) fn value_text(dice: &mut Dice) -> Yaml {
     let value = value(dice);
     match dice.below(4) {

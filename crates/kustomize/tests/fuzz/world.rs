@@ -1,4 +1,4 @@
-//! The tree of a case: folders with kustomizations, and what is in them.
+//! The tree of a case: directories with kustomizations, and their content.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::document::{Yaml, list, map, raw, text};
 use super::text::{joined, varied};
 use crate::case::{BUILT, Case};
 
-/// Something that was declared somewhere, to be referred to.
+/// A declared object that others may refer to.
 #[derive(Clone, Debug)]
 pub(super) struct Thing {
     pub(super) api_version: String,
@@ -19,7 +19,7 @@ pub(super) struct Thing {
 }
 
 impl Thing {
-    /// The group and the version of its kind.
+    /// Returns the group and the version of its kind.
     pub(super) fn group_and_version(&self) -> (&str, &str) {
         self.api_version.split_once('/').unwrap_or(("", &self.api_version))
     }
@@ -28,20 +28,20 @@ impl Thing {
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) dice: Dice,
-    /// How many of a hundred values are odd ones.
+    /// The percentage of odd values.
     pub(super) odd: usize,
-    /// How many of a hundred fields that a kustomization may have it has.
+    /// The percentage of the possible fields that a kustomization has.
     pub(super) busy: usize,
-    /// How many of a hundred files are outside of the folder that names them.
+    /// The percentage of files outside of the directory that names them.
     outside: usize,
-    /// What the kustomization that is being written holds.
+    /// The content of the kustomization that is being written.
     pub(super) things: Vec<Thing>,
-    /// What those hold that are written.
+    /// The content of the kustomizations that are complete.
     held: BTreeMap<String, Vec<Thing>>,
     pub(super) case: Case,
 }
 
-/// A case of a run.
+/// Returns one case of a run.
 pub(crate) fn case(seed: u64, number: u64) -> Case {
     let mut dice = Dice::of(seed, number);
     let odd = dice.pick(&[0, 0, 0, 0, 0, 0, 2, 6, 15]);
@@ -78,7 +78,7 @@ impl World {
             written.set("kind", text("Kustomization"));
         }
         let resources = self.resources(folder, below);
-        // As it was written once.
+        // Sometimes uses the deprecated `bases`.
         let (mut resources, mut bases) = (resources, Vec::new());
         if self.dice.percent(4) {
             (bases, resources) =
@@ -102,7 +102,7 @@ impl World {
         let mut resources = Vec::new();
         for base in below {
             if self.dice.percent(if folder == BUILT { 85 } else { 50 }) {
-                // As a rule a base is named once, or what it holds is there twice.
+                // A base is usually named only once, because its content would be duplicated.
                 let held = self.held.get(*base).cloned().unwrap_or_default();
                 let is_new = held.iter().all(|thing| !self.is_there(thing));
                 if is_new || self.dice.percent(5) {
@@ -143,7 +143,7 @@ impl World {
         list(components)
     }
 
-    /// A component, which may have components.
+    /// Returns a component, which may have components.
     fn component(&mut self, folder: &str, number: usize, depth: usize) -> Yaml {
         let name = format!("part{number}-of-{folder}");
         let mut written = map([("apiVersion", text("kustomize.config.k8s.io/v1alpha1")), ("kind", text("Component"))]);
@@ -163,21 +163,21 @@ impl World {
         raw(format!("../{name}"))
     }
 
-    /// Writes a file of one document.
+    /// Writes a file with one document.
     pub(super) fn add(&mut self, path: &str, document: &Yaml) {
         let text = document.write(&mut self.dice);
         let text = varied(text, &mut self.dice);
         self.case.files.insert(path.to_owned(), text);
     }
 
-    /// Writes a file of one document that a kustomization names: the way to it.
+    /// Writes a file with one document for a kustomization, and returns the path to it.
     pub(super) fn add_named(&mut self, folder: &str, name: &str, document: &Yaml) -> String {
         let text = document.write(&mut self.dice);
         let text = varied(text, &mut self.dice);
         self.put_file(folder, name, text)
     }
 
-    /// Puts a file into a folder, or somewhere else: the way to it.
+    /// Writes a file to a directory, or outside of it, and returns the path to it.
     pub(super) fn put_file(&mut self, folder: &str, name: &str, text: String) -> String {
         if !self.dice.percent(self.outside) {
             self.case.files.insert(format!("{folder}/{name}"), text);
@@ -188,13 +188,13 @@ impl World {
         format!("../shared/{name}")
     }
 
-    /// Whether something of this kind and name is there.
+    /// Reports whether an object of this kind and name exists.
     pub(super) fn is_there(&self, thing: &Thing) -> bool {
         let is_same = |known: &Thing| known.kind == thing.kind && known.name == thing.name;
         self.things.iter().any(is_same)
     }
 
-    /// Something that was declared, as a rule.
+    /// Returns an object, usually a declared one.
     pub(super) fn thing(&mut self) -> Thing {
         if self.things.is_empty() || self.dice.percent(3) {
             let (api_version, kind) = self.dice.pick(super::objects::KINDS);

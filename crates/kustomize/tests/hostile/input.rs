@@ -1,4 +1,4 @@
-//! What is written wrongly, or leads where it may not.
+//! Invalid inputs, and paths that lead out of the allowed files.
 
 use super::*;
 
@@ -27,8 +27,8 @@ fn case_36_aliases_that_multiply_are_stopped_wherever_they_stand() {
     limited(&patch, DEFAULT, Limit::Text, "app/p.yaml:");
 }
 
-/// Case 36: fewer aliases than that make a text ten times as large. It is counted as what it
-/// becomes.
+/// Case 36: a text with fewer aliases that still becomes ten times as large is counted at its
+/// expanded size.
 #[test]
 fn case_36_what_aliases_make_of_a_text_counts() {
     let text = format!("{MAP}x: &x [{}]\ny: [{}]\n", "0,".repeat(1_000), "*x,".repeat(8));
@@ -52,7 +52,7 @@ fn case_37_nesting_of_100_000_levels_is_an_error_wherever_it_stands() {
     assert!(refused(&inline).to_string().starts_with("app/kustomization.yaml:2: "));
 }
 
-/// Case 37: what no text may be, patches and replacements may not make, either.
+/// Case 37: patches and replacements must not create nesting that no text may have.
 #[test]
 fn case_37_nothing_is_made_deeper_than_can_be_gone_through() {
     let deeper =
@@ -68,7 +68,7 @@ fn case_37_nothing_is_made_deeper_than_can_be_gone_through() {
     assert!(told.starts_with("app/kustomization.yaml:"), "{told}");
 }
 
-/// Case 37: nor may paths and definitions.
+/// Case 37: nor must paths and definitions.
 #[test]
 fn case_37_no_path_is_longer_and_no_definition_deeper_than_can_be_gone_through() {
     let path = vec!["a"; 100_000].join("/");
@@ -157,8 +157,7 @@ fn case_40_files_without_content_hold_nothing_and_utf_16_is_refused_by_its_name(
     }
 }
 
-/// Case 41: whatever is hidden in lists is a resource of its own, as the target and its rules see
-/// it.
+/// Case 41: an object hidden in lists is a resource of its own, for the target and its rules too.
 #[test]
 fn case_41_what_fifty_lists_hide_is_there() {
     let hidden = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: root}}";
@@ -195,7 +194,7 @@ fn case_42_the_same_object_twice_is_refused_with_both_places() {
     assert!(told.starts_with("app/kustomization.yaml:3: merging from generator: "), "{told}");
 }
 
-/// All that a kustomization can name, and where it stands.
+/// Returns all fields of a kustomization that can name a file or a base.
 pub(super) fn naming(name: &str) -> Vec<String> {
     let fields = [
         "resources: [NAME]",
@@ -218,7 +217,7 @@ pub(super) fn naming(name: &str) -> Vec<String> {
     fields.iter().map(|field| field.replace("NAME", name)).collect()
 }
 
-/// Cases 49 and 50: whatever names it, nothing is fetched.
+/// Cases 49 and 50: nothing is fetched, whatever field names it.
 #[test]
 fn case_49_and_50_no_field_reaches_another_machine() {
     for url in
@@ -229,7 +228,7 @@ fn case_49_and_50_no_field_reaches_another_machine() {
             let files = [("app/kustomization.yaml", format!("{field}{more}")), ("app/a.yaml", MAP.to_owned())];
             let told = refused(&files).to_string();
             assert!(told.starts_with("app/kustomization.yaml:1: "), "{field}: {told}");
-            // Where kustomize takes only files, it fetches only from URLs.
+            // In fields that only accept files, kustomize only fetches URLs.
             let is_fetched = url.starts_with("http") || ["res", "bas", "com"].iter().any(|of| field.starts_with(of));
             let is_missing = !is_fetched && told.contains("is not there");
             let why = "nothing is fetched while rendering: declare it as a Store";
@@ -238,8 +237,8 @@ fn case_49_and_50_no_field_reaches_another_machine() {
     }
 }
 
-/// Case 51, CVE-2022-24877: no field leads out of the tree, and no file is read that is beside the
-/// folder.
+/// Case 51, CVE-2022-24877: no field leads out of the tree, and no file next to the directory is
+/// read.
 #[test]
 fn case_51_no_field_reads_what_is_outside() {
     let secret = ("other/secret.yaml", MAP.to_owned());
@@ -256,11 +255,10 @@ fn case_51_no_field_reads_what_is_outside() {
     }
 }
 
-/// A tree with links: to a file and a folder beside the folder that is built, and to where no tree
-/// is.
+/// A tree with links: to a file and a directory next to the one that is built, and out of the tree.
 struct Linked(Tree);
 
-/// Where links lead, as whoever follows them finds it.
+/// The links and their targets.
 const LINKS: [(&str, &str); 3] =
     [("app/beside.yaml", "other/secret.yaml"), ("app/beside", "other"), ("app/outside.yaml", "../etc/passwd")];
 
@@ -292,7 +290,7 @@ impl Files for Linked {
     }
 }
 
-/// Case 51: nor does a field do so by a link.
+/// Case 51: the same for links.
 #[test]
 fn case_51_no_field_reads_what_is_outside_by_a_link() {
     for (path, why) in [
@@ -309,14 +307,14 @@ fn case_51_no_field_reads_what_is_outside_by_a_link() {
             ]);
             let told = build(&Linked(files), "app", &Options::default()).expect_err("it is outside").to_string();
             assert!(told.starts_with("app/kustomization.yaml:1: ") && !told.contains("hunter2"), "{field}: {told}");
-            // A base may be anywhere in the tree, and this is no folder.
+            // A base may be anywhere in the tree, and this one is not a directory.
             let is_base = ["bases", "components"].iter().any(|of| field.starts_with(of));
             assert!(told.contains(why) || is_base && told.contains("unable to find one of"), "{field}: {told}");
         }
     }
 }
 
-/// Case 51: without the restriction a link may lead anywhere in the tree, and still not out of it.
+/// Case 51: without the restriction a link may lead anywhere in the tree, but not out of it.
 #[test]
 fn case_51_no_link_leads_out_of_the_tree_even_without_restriction() {
     let options = Options { is_restricted: false, ..Options::default() };
@@ -331,7 +329,7 @@ fn case_51_no_link_leads_out_of_the_tree_even_without_restriction() {
     assert!(with("outside.yaml").is_err_and(|bad| bad.to_string().contains("a link leads out of the tree")));
 }
 
-/// Case 52: what a resource says of functions starts nothing, wherever it is named.
+/// Case 52: function annotations of a resource start nothing, wherever it is named.
 #[test]
 fn case_52_functions_are_not_run() {
     for function in ["exec: {path: ./x}", "container: {image: x}", "starlark: {path: x.star}"] {
@@ -350,7 +348,7 @@ fn case_52_functions_are_not_run() {
     }
 }
 
-/// Case 53, CVE-2022-24878: a folder that leads to itself, by bases, components or both.
+/// Case 53, CVE-2022-24878: a directory that refers to itself, by bases, components or both.
 #[test]
 fn case_53_bases_in_a_circle_are_refused_where_the_circle_closes() {
     let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
@@ -385,8 +383,8 @@ fn case_53_bases_in_a_circle_are_refused_where_the_circle_closes() {
     }
 }
 
-/// Flux's and Argo CD's own cases of input at which kustomize panics, or did: each is refused in
-/// words.
+/// Cases of Flux and Argo CD in which kustomize panics, or did: each is rejected with a clear
+/// error.
 #[test]
 fn what_makes_kustomize_panic_is_refused_where_it_is() {
     let json = |operation: &str| format!("patches:\n- {{target: {{kind: ConfigMap}}, patch: '[{operation}]'}}\n");
@@ -416,7 +414,7 @@ fn what_makes_kustomize_panic_is_refused_where_it_is() {
     }
 }
 
-/// Words such as `y` are booleans in kustomize's own documents, where they are keys too.
+/// Words such as `y` are booleans in kustomize's own documents, also as keys.
 #[test]
 fn a_key_that_kustomize_takes_for_another_one_is_taken_so() {
     let told = refused(&with("commonAnnotations: {y: '1'}\n")).to_string();
@@ -426,8 +424,8 @@ fn a_key_that_kustomize_takes_for_another_one_is_taken_so() {
     assert!(built(&copied).contains("name: a"), "a file that is called like a repository");
 }
 
-/// Argo CD's `null-list`: a list of nothing, whatever it is a list of, is no resource. What
-/// kustomize makes of it is a fixture, too.
+/// Argo CD's `null-list`: a list of nulls, of whatever kind, has no resources. A fixture has
+/// kustomize's result.
 #[test]
 fn lists_whose_items_are_null_hold_nothing() {
     let plain = built(&with(""));
@@ -460,7 +458,7 @@ fn fields_that_are_null_are_as_if_they_were_not_there() {
     assert!(told.starts_with("app/kustomization.yaml:1: ") && told.contains("a path is empty"), "{told}");
 }
 
-/// Flux's `openapiPollution`: the schema of one build is none of another's.
+/// Flux's `openapiPollution`: the schema of one build does not affect another one.
 #[test]
 fn a_schema_stays_with_the_build_that_names_it() {
     let patch =

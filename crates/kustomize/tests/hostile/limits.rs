@@ -1,12 +1,12 @@
-//! What is too much: cases 53 and 36, of what one build may cost. That the limits are there is all
-//! that is tried; without them these tests would not end.
+//! Excessive inputs: cases 53 and 36, the cost of one build. These tests only check that the limits
+//! exist; without them the tests would not end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Two folders for each level, each of which names both of the next: a few files that are built 2^n
-/// times.
+/// Returns two directories for each level, each of which names both of the next level: a few files
+/// that are built 2^n times.
 fn doubling(levels: usize) -> Vec<(String, String)> {
     let folder = |level: usize, side: &str| if level == 0 { "app".to_owned() } else { format!("l{level}{side}") };
     let mut files = Vec::new();
@@ -64,7 +64,7 @@ fn case_53_bases_name_each_other_only_so_deep() {
     );
 }
 
-/// Case 53: 10⁵ patches are built or refused, and either is soon known.
+/// Case 53: 10⁵ patches are built or rejected, and either happens quickly.
 #[test]
 fn case_53_a_hundred_thousand_patches_are_built_or_stopped() {
     let own = |at: usize| format!("- {{path: p.yaml, target: {{name: c{at}}}}}\n");
@@ -85,8 +85,8 @@ fn case_53_a_hundred_thousand_patches_are_built_or_stopped() {
     limited(&files(&pattern), limits, Limit::Steps, "app/kustomization.yaml:");
 }
 
-/// Case 53: lists whose items lack their keys are merged in the time of their square, and a patch
-/// goes through all of a resource.
+/// Case 53: lists whose items lack their keys take quadratic time to merge, and a patch walks the
+/// whole resource.
 #[test]
 fn case_53_a_merge_that_takes_the_square_of_its_input_is_stopped() {
     let ports = "{a: 1},".repeat(1_000);
@@ -106,7 +106,7 @@ fn case_53_a_merge_that_takes_the_square_of_its_input_is_stopped() {
     assert!(told.contains(".ports`: limit: "), "{told}");
 }
 
-/// Case 53: many of anything that looks at all resources.
+/// Case 53: many fields that each check all resources.
 #[test]
 fn case_53_what_looks_at_everything_many_times_is_stopped() {
     let limits = Limits { steps: 1_000_000, ..DEFAULT };
@@ -138,7 +138,7 @@ fn case_53_what_looks_at_everything_many_times_is_stopped() {
     limited(&configured, limits, Limit::Steps, "app/kustomization.yaml:3: ");
 }
 
-/// Case 53: names that many had, each looked for by many.
+/// Case 53: a name that many resources had, with many references to it.
 #[test]
 fn case_53_references_among_namesakes_are_counted() {
     let pair = |at: usize| {
@@ -158,8 +158,8 @@ fn case_53_references_among_namesakes_are_counted() {
     assert_eq!(built(&files).matches("name: x-c").count(), 2_000);
 }
 
-/// Case 53: a class of many characters is no more than one when it is made, and what it takes to
-/// ask it is counted.
+/// Case 53: a class of many characters takes no more space than one, and the time to search it is
+/// counted.
 #[test]
 fn case_53_patterns_of_large_classes_are_counted() {
     let letters: String = ('\u{4e00}'..'\u{9e00}').step_by(2).collect();
@@ -178,7 +178,7 @@ fn case_53_patterns_of_large_classes_are_counted() {
     limited(&files, Limits { steps: 1_200_000, ..DEFAULT }, Limit::Steps, "app/");
 }
 
-/// Case 53: what is moved is gone through, to see how deep it is.
+/// Case 53: a moved value is walked to check its depth.
 #[test]
 fn case_53_what_is_moved_to_and_fro_is_counted() {
     let moves = "- {op: move, from: /p/big, path: /q/big}\n- {op: move, from: /q/big, path: /p/big}\n";
@@ -196,7 +196,7 @@ fn case_53_what_is_moved_to_and_fro_is_counted() {
     limited(&tests, Limits { steps: 300_000, ..DEFAULT }, Limit::Steps, "app/p.yaml:1: operation ");
 }
 
-/// Case 53: a schema is asked for every field of a resource, and may say much of each.
+/// Case 53: a schema is searched for every field of a resource, and may be large.
 #[test]
 fn case_53_what_a_schema_says_of_every_field_is_counted() {
     let thing = "x-kubernetes-group-version-kind: [{group: e.com, version: v1, kind: T}]";
@@ -233,7 +233,7 @@ fn case_53_what_a_schema_says_of_every_field_is_counted() {
     }
 }
 
-/// Case 53: what is read or copied for each of many, and what is looked at in vain.
+/// Case 53: values that are read or copied many times, and searches without results.
 #[test]
 fn case_53_what_is_done_again_for_each_of_many_is_counted() {
     let limits = Limits { steps: 2_000_000, ..DEFAULT };
@@ -277,7 +277,7 @@ fn numbered(count: usize, item: &str) -> String {
     (0..count).map(|at| item.replace("AT", &at.to_string())).collect()
 }
 
-/// Case 53: a few bytes that become many, one copy after the other.
+/// Case 53: a few bytes that grow with each copy.
 #[test]
 fn case_53_what_is_copied_into_itself_is_stopped() {
     let text = "- {source: {kind: ConfigMap, fieldPath: data.k}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.k], options: {delimiter: v, index: 9}}]}\n";
@@ -293,7 +293,7 @@ fn case_53_what_is_copied_into_itself_is_stopped() {
     assert!(told.ends_with(GROWN), "{told}");
 }
 
-/// Case 53: a long text that is put into many places.
+/// Case 53: a long text in many places.
 #[test]
 fn case_53_a_long_text_that_is_put_into_everything_is_stopped() {
     let long = "x".repeat(100_000);
@@ -321,7 +321,7 @@ fn case_53_a_long_text_that_is_put_into_everything_is_stopped() {
     }
 }
 
-/// Case 53: a file counts as often as it is read.
+/// Case 53: a file counts each time it is read.
 #[test]
 fn case_53_files_that_are_read_again_and_again_are_counted() {
     let limits = Limits { read_bytes: 1 << 20, ..DEFAULT };
@@ -339,7 +339,7 @@ fn case_53_files_that_are_read_again_and_again_are_counted() {
     }
 }
 
-/// Case 53: lines of a text begin with as many blanks as it is deep.
+/// Case 53: lines of a text are indented by its depth.
 #[test]
 fn case_53_what_becomes_too_large_when_it_is_written_is_not_written() {
     let deep: String = (0..90).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
@@ -350,7 +350,7 @@ fn case_53_what_becomes_too_large_when_it_is_written_is_not_written() {
     assert!(told.ends_with("limit: more than 10485760 bytes are written: split the app"), "{told}");
 }
 
-/// The other side of it: what a large fleet is made of is nowhere near.
+/// The counterpart: the resources of a large fleet are far below all limits.
 #[test]
 fn ten_thousand_resources_are_far_from_every_limit() {
     let pod = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: dAT}\nspec:\n  template:\n    spec:\n      containers:\n      - {name: c, image: i, envFrom: [{configMapRef: {name: c1}}]}\n";
@@ -368,7 +368,7 @@ fn ten_thousand_resources_are_far_from_every_limit() {
     assert!(used.iter().all(|(used, most)| *used > 0 && used * 10 < *most), "{spent:?}");
 }
 
-/// Case 53: each base hands its variables on, and has those of others compared with them.
+/// Case 53: each base passes on its variables, and they are compared with those of others.
 #[test]
 fn case_53_variables_that_are_handed_on_again_and_again_are_counted() {
     let vars = |from: usize| {
@@ -382,8 +382,8 @@ fn case_53_variables_that_are_handed_on_again_and_again_are_counted() {
     limited(&files, Limits { steps: 100_000_000, ..DEFAULT }, Limit::Steps, "app/kustomization.yaml:");
 }
 
-/// Who waits no longer gets no verdict on the files: neither one that they are refused, nor a part
-/// of what they say.
+/// If the caller stops the build, there is no verdict on the files: neither an error about them nor
+/// a partial result.
 #[test]
 fn a_build_that_is_stopped_is_neither_done_nor_refused() {
     /// Stops the build when a file is read.
@@ -394,7 +394,7 @@ fn a_build_that_is_stopped_is_neither_done_nor_refused() {
             self.0.read(path)
         }
     }
-    // A patch that may be a file, or a text, is tried as both: what comes of that is no verdict
+    // A patch that may be a file or inline text is tried as both; a failure of both is no verdict
     // either.
     let files = with("patchesStrategicMerge: [p.yaml]\nreplacements: [{path: r.yaml}]\n");
     let more = [("app/p.yaml", MAP.to_owned()), ("app/r.yaml", "[]\n".to_owned())];
@@ -412,7 +412,8 @@ fn a_build_that_is_stopped_is_neither_done_nor_refused() {
     assert!(!refused(&with("namePrefix: [a]\n")).is_stopped());
 }
 
-/// Case 53: the name of a plugin is told in the annotations of all that it transformed.
+/// Case 53: the name of a plugin is recorded in the annotations of all resources that it
+/// transformed.
 #[test]
 fn case_53_what_is_noted_of_every_resource_is_held_for_each() {
     let plugin = format!(
@@ -434,8 +435,8 @@ fn case_53_what_is_noted_of_every_resource_is_held_for_each() {
     assert!(built_with(&tree(&files(10)), SMALL).is_ok());
 }
 
-/// Case 53: the way to each of many nodes, and what the value and the text on that way take, is
-/// there as long as something is written to them.
+/// Case 53: while a replacement writes to many nodes, the path to each of them is in memory, and so
+/// are the value and the text on the way.
 #[test]
 fn case_53_what_a_replacement_needs_on_its_way_is_held() {
     let to = |source: &str, path: &str| {
@@ -447,7 +448,7 @@ fn case_53_what_a_replacement_needs_on_its_way_is_held() {
     let deep = format!("s: {}{}{}\n", "[".repeat(20), "0,".repeat(15_000), "]".repeat(20));
     let ways = files(to("sourceValue: b", &format!("s{}", ".*".repeat(20))), deep);
     limited(&ways, SMALL, Limit::Held, "app/kustomization.yaml:");
-    // Besides the resource there is the value, and the copy that takes the place of another.
+    // In addition to the resource, the value is in memory, and the copy that replaces another node.
     let list = "[".to_owned() + &"0,".repeat(2_000) + "]";
     let copied = files(to("source: {kind: ConfigMap, fieldPath: s}", "t"), format!("s: {list}\nt: {list}\n"));
     limited(&copied, Limits { held_bytes: 680_000, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
@@ -455,15 +456,15 @@ fn case_53_what_a_replacement_needs_on_its_way_is_held() {
     let text = format!("c: |\n{}", numbered(3_000, "  aAT: 1\n"));
     let laid_out = files(to("sourceValue: b", "c.a1"), text);
     limited(&laid_out, Limits { held_bytes: 1 << 20, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
-    // A text with another part is put together beside the one that it takes the place of, and is
-    // there twice.
+    // A text with another part is built next to the one that it replaces, so that both are in
+    // memory.
     let delimited = to("sourceValue: b", "t").replace("[t]", "[t], options: {delimiter: '-', index: 1}");
     let joined = files(delimited, format!("t: {}\n", "a".repeat(1_000_000)));
     limited(&joined, Limits { held_bytes: 2_900_000, ..DEFAULT }, Limit::Held, "app/kustomization.yaml:");
     assert!(built_with(&tree(&joined), Limits { held_bytes: 3_100_000, ..DEFAULT }).is_ok());
 }
 
-/// Case 53: what aliases of a patch stand for.
+/// Case 53: the expanded aliases of a patch.
 #[test]
 fn case_53_a_patch_of_many_aliases_is_held() {
     let value = "[".to_owned() + &"0,".repeat(6_000) + "]";
@@ -478,8 +479,8 @@ fn case_53_a_patch_of_many_aliases_is_held() {
     }
 }
 
-/// Case 53: fields are found by going through them, so that a resource has only so many where
-/// everybody looks.
+/// Case 53: fields are found by a linear search, so the number of fields at frequently searched
+/// levels is limited.
 #[test]
 fn case_53_a_resource_has_only_so_many_fields() {
     let wide = |count: usize| format!("{MAP}{}", numbered(count, "fAT: 0\n"));
@@ -517,7 +518,7 @@ fn case_53_a_resource_has_only_so_many_fields() {
     }
 }
 
-/// Case 53: looking for a field takes as long as there are others.
+/// Case 53: the time to find a field grows with the number of fields.
 #[test]
 fn case_53_fields_that_are_looked_for_among_many_are_counted() {
     let limits = Limits { steps: 1_000_000, ..DEFAULT };
@@ -558,7 +559,7 @@ fn case_53_fields_that_are_looked_for_among_many_are_counted() {
     }
 }
 
-/// Case 53: what is done to all of a long text is counted by its bytes.
+/// Case 53: work on all of a long text is counted by its bytes.
 #[test]
 fn case_53_long_texts_that_are_gone_through_again_and_again_are_counted() {
     let limits = Limits { steps: 1_000_000, ..DEFAULT };
@@ -581,7 +582,7 @@ fn case_53_long_texts_that_are_gone_through_again_and_again_are_counted() {
     }
 }
 
-/// Case 53: what generators merge is made anew for each of them.
+/// Case 53: each generator that merges builds the result again.
 #[test]
 fn case_53_generators_that_merge_again_and_again_are_counted() {
     let literals = numbered(2_000, "kAT=v,");

@@ -1,11 +1,11 @@
-//! Inputs that somebody made to do harm: each is refused by what it is, where it is and what to do,
-//! or built as it says, and none takes long or much. The numbers are those of the project's list of
-//! bad input. What only a tree of a store can do (links) is tried in `setpoint-render`, what only a
-//! program can do (`case_80`) in `setpoint-render-external`, and what a reader of YAML does alone
-//! in `setpoint-yaml`.
+//! Hostile inputs: each is rejected with its reason, place and a hint, or built as written, and
+//! none takes much time or memory. The numbers are those of the project's list of bad input. Cases
+//! that need the tree of a store (links) are in `setpoint-render`, those that need a program
+//! (`case_80`) in `setpoint-render-external`, and those of the YAML parser alone in
+//! `setpoint-yaml`.
 //!
-//! - [`input`]: what is written wrongly, or leads where it may not. [`limits`]: what is too much.
-//!   [`secrets`]: what is never told.
+//! - [`input`]: invalid inputs, and paths out of the allowed files. [`limits`]: excessive inputs.
+//!   [`secrets`]: secrets in messages.
 
 mod input;
 mod limits;
@@ -50,7 +50,7 @@ pub(crate) fn refused<T: AsRef<[u8]>>(files: &[(&str, T)]) -> BadBuild {
     built_with(&tree(files), DEFAULT).expect_err("it is refused")
 }
 
-/// The same files are refused with the same words, whenever they are built.
+/// Checks that a build exceeds a limit. It must fail with the same words each time.
 #[track_caller]
 pub(crate) fn limited<T: AsRef<[u8]>>(files: &[(&str, T)], limits: Limits, limit: Limit, place: &str) -> String {
     let bad = built_with(&tree(files), limits).expect_err("it is too much");
@@ -69,7 +69,7 @@ pub(crate) fn maps(count: usize) -> String {
     (0..count).map(|at| format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{at}}}\n")).collect()
 }
 
-/// A kustomization of one resource, with more in it.
+/// Returns a kustomization of one resource, with additional fields.
 pub(crate) fn with(more: &str) -> [(&'static str, String); 2] {
     [("app/kustomization.yaml", format!("{ONE}{more}")), ("app/a.yaml", MAP.to_owned())]
 }

@@ -1,11 +1,11 @@
-//! What is never told: what opens a repository, and what stands in a secret.
+//! Messages never contain credentials of a repository, or the content of a secret.
 
 use setpoint_kustomize::files::RemoteFolder;
 
 use super::input::naming;
 use super::*;
 
-/// A tree beside which a repository is declared, whatever it is called.
+/// A tree with a declared repository, which any URL resolves to.
 struct WithRepository(Tree);
 
 impl Files for WithRepository {
