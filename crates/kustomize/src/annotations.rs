@@ -16,7 +16,7 @@ pub const TRANSFORMATIONS: &str = "alpha.config.kubernetes.io/transformations";
 /// If it is `enabled`, a hash is appended to the name of the resource.
 pub const NEEDS_HASH: &str = "internal.config.kubernetes.io/needsHashSuffix";
 
-/// Annotations that are removed from the output of every build, whoever set them.
+/// Annotations that are removed from the output of every build, even if a resource sets them.
 const OF_A_BUILD: [&str; 19] = [
     "internal.config.kubernetes.io/previousKinds",
     "internal.config.kubernetes.io/previousNames",

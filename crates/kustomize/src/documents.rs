@@ -41,7 +41,7 @@ impl<'t> Parts<'t> {
         if !comment.is_empty() && !comment.starts_with('#') {
             let place = Source::new(name, &self.text).place(start, rest.end);
             let problem = format!("invalid document separator: ---{comment}");
-            let help = "write what stands behind the dashes on a line of its own";
+            let help = "write the text after the dashes on a line of its own";
             return Err(Diagnostic::new(Class::Syntax, place, problem).with_help(help).into());
         }
         // Without a blank before it, YAML takes a comment for the rest of a word.
@@ -75,7 +75,7 @@ fn check_directives(name: &str, text: &str) -> Result<(), Diagnostics> {
         let end = start + line.trim_end().len();
         if is_before_content && line.starts_with('%') {
             let place = Source::new(name, text).place(start, end);
-            let problem = "did not find expected <document start> behind a directive".to_owned();
+            let problem = "did not find expected <document start> after a directive".to_owned();
             return Err(Diagnostic::new(Class::Syntax, place, problem).with_help("remove the directive").into());
         }
         is_before_content = match line.trim_start() {

@@ -33,7 +33,7 @@ pub struct Explanation {
 pub enum Unexplained {
     #[error("there is no {wanted}; {known}")]
     Missing { wanted: String, known: String },
-    #[error("there are several of {wanted}: say which, {}", ways.join(" or "))]
+    #[error("{wanted} is ambiguous: write {}", ways.join(" or "))]
     Several { wanted: String, ways: Vec<String> },
     #[error("{resource}: {problem}")]
     Field { resource: String, problem: NoField },
@@ -172,11 +172,11 @@ mod tests {
         }
         assert_eq!(
             api("ConfigMap").unwrap_err(),
-            "there are several of ConfigMap/a: say which, `ConfigMap.v1/a` or `ConfigMap.v1.example.com/a` or `ConfigMap.v2.example.com/a`"
+            "ConfigMap/a is ambiguous: write `ConfigMap.v1/a` or `ConfigMap.v1.example.com/a` or `ConfigMap.v2.example.com/a`"
         );
         assert_eq!(
             api("ConfigMap.example.com").unwrap_err(),
-            "there are several of ConfigMap.example.com/a: say which, `ConfigMap.v1.example.com/a` or `ConfigMap.v2.example.com/a`"
+            "ConfigMap.example.com/a is ambiguous: write `ConfigMap.v1.example.com/a` or `ConfigMap.v2.example.com/a`"
         );
         assert!(api("ConfigMap.example").unwrap_err().starts_with("there is no ConfigMap.example/a"));
     }
@@ -185,7 +185,7 @@ mod tests {
     fn resources_of_one_name_are_told_apart_by_namespace() {
         assert_eq!(
             told(SEVERAL, "pod", "p", false).unwrap_err(),
-            "there are several of pod/p: say which, `-n ''` or `-n y`"
+            "pod/p is ambiguous: write `-n ''` or `-n y`"
         );
     }
 

@@ -215,7 +215,7 @@ pub fn wrong(path: &str, node: &Node, expected: &str) -> BadField {
     BadField {
         path: path.to_owned(),
         origin: node.origin,
-        problem: format!("{expected} is expected, not {found}"),
+        problem: format!("expected {expected}, got {found}"),
         help: help.to_owned(),
     }
 }
@@ -258,16 +258,16 @@ mod tests {
         let fields = Fields::of(&node, "").unwrap();
         let shown = |error: BadField| (error.origin.line(), error.to_string());
         let list = shown(fields.texts("resources").unwrap_err());
-        assert_eq!(list, (1, "resources: a list is expected, not a text: correct it".to_owned()));
+        assert_eq!(list, (1, "resources: expected a list, got a text: correct it".to_owned()));
         let text = shown(fields.text("namePrefix").unwrap_err());
         assert_eq!(
             text,
-            (2, "namePrefix: a text is expected, not a number: write it in quotes if the text is meant".to_owned())
+            (2, "namePrefix: expected a text, got a number: write it in quotes if the text is meant".to_owned())
         );
         let item = shown(fields.texts("patches").unwrap_err());
         assert_eq!(
             item,
-            (4, "patches[0]: a text is expected, not a boolean: write it in quotes if the word is meant".to_owned())
+            (4, "patches[0]: expected a text, got a boolean: write it in quotes if the word is meant".to_owned())
         );
         let unknown = shown(fields.end().unwrap_err());
         assert_eq!(unknown, (5, "other: unknown field \"other\": remove it, or correct its name".to_owned()));

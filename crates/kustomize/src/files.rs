@@ -29,8 +29,7 @@ pub trait Files {
         path.to_owned()
     }
 
-    /// Returns the directory that an URL stands for. Nothing is fetched: an undeclared URL is an
-    /// error.
+    /// Returns the directory of an URL. Nothing is fetched: an undeclared URL is an error.
     fn remote_folder(&self, url: &str) -> Result<RemoteFolder, FileError> {
         Err(BadPath::Remote(url.to_owned()).into())
     }
@@ -49,7 +48,7 @@ pub struct RemoteFolder {
 pub enum FileError {
     #[error("`{path}` is not there: add the file, or correct its name")]
     Missing { path: String },
-    #[error("`{path}` is a folder: name a file in it")]
+    #[error("`{path}` is a directory: name a file in it")]
     Folder { path: String },
     /// A path that cannot be resolved.
     #[error(transparent)]
@@ -57,15 +56,15 @@ pub enum FileError {
     /// An URL that is not declared.
     #[error("{0}")]
     Undeclared(String),
-    #[error("`{path}` cannot be read: {reason}")]
+    #[error("cannot read `{path}`: {reason}")]
     Unreadable { path: String, reason: String },
     /// Reading this file exceeds the limit.
-    #[error("limit: `{path}` is one file too many")]
+    #[error("limit: cannot read `{path}`")]
     Limit { path: String, source: Exceeded },
 }
 
 impl FileError {
-    /// Removes credentials from paths: an URL given in place of a file path is looked up as a path.
+    /// Removes credentials from paths: an URL given in place of a file path is treated as a path.
     fn without_account(self) -> Self {
         match self {
             Self::Missing { path } => Self::Missing { path: without_account(&path) },

@@ -77,18 +77,18 @@ pub enum BadPath {
 impl fmt::Display for BadPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a path is empty: name a file or a folder"),
-            Self::Absolute(path) => write!(f, "new root '{path}' cannot be absolute: write it from this folder on"),
+            Self::Empty => f.write_str("a path is empty: name a file or a directory"),
+            Self::Absolute(path) => write!(f, "new root '{path}' cannot be absolute: write it relative to this directory"),
             Self::Outside { path, folder } => {
                 let path = if is_remote(path) { &without_secrets(path) } else { path };
-                write!(f, "`{path}` leads out of the tree that '{folder}' is in: move what it names into the tree")
+                write!(f, "`{path}` leads out of the tree of '{folder}': move the file or base into the tree")
             }
             Self::Above { file, real, folder } => {
                 write!(f, "security; file '{file}' is not in or below '{folder}'")?;
                 if let Some(real) = real {
                     write!(f, " (a link leads to '{real}')")?;
                 }
-                f.write_str(": move it there, or make a base of its folder")
+                f.write_str(": move it there, or make its directory a base")
             }
             Self::Cycle { base, folder } => {
                 write!(f, "cycle detected: candidate root '{base}' contains visited root '{folder}': leave it out")

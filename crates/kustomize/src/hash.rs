@@ -18,7 +18,7 @@ pub enum NoHash {
     Value { kind: Arc<str>, name: Arc<str>, field: &'static str, source: NoValue },
     /// Of other kinds, kustomize hashes the lines, columns, styles and comments of the text.
     #[error(
-        "{kind} `{name}` cannot be hashed: only a ConfigMap or a Secret has a hash behind its name, so take its `needsHashSuffix` annotation away"
+        "{kind} `{name}` cannot be hashed: only a ConfigMap or a Secret gets a hash suffix, so remove its `needsHashSuffix` annotation"
     )]
     Kind { kind: Arc<str>, name: Arc<str> },
 }

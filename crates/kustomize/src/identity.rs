@@ -7,7 +7,7 @@ use crate::node::Node;
 
 /// The namespace of resources that set none.
 pub const DEFAULT_NAMESPACE: &str = "default";
-/// Stands for the namespace of cluster-scoped resources.
+/// A placeholder for the namespace of cluster-scoped resources.
 const NO_NAMESPACE: &str = "_non_namespaceable_";
 
 /// Group, version and kind. In a selector, empty parts match anything.

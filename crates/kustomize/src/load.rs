@@ -67,8 +67,8 @@ fn kind(node: &Node) -> &str {
     text_at(node, &["kind"])
 }
 
-/// Returns a string, or an empty one for a node read as null. A later text that looks like null is
-/// a string.
+/// Returns a string, or an empty one for a node read as null. A text set later is a string, even if
+/// it reads like null.
 fn text_at<'n>(node: &'n Node, path: &[&str]) -> &'n str {
     let scalar = node.at(path).and_then(Node::as_scalar).filter(|scalar| scalar.tag != Tag::Null);
     scalar.map(|scalar| &*scalar.text).unwrap_or_default()

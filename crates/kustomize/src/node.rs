@@ -66,11 +66,11 @@ pub enum Value {
 /// it may be from a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoValue {
-    #[error("something else stands where {wanted} was read")]
+    #[error("expected {wanted}, got another value")]
     Other { wanted: &'static str },
-    #[error("what stands there is no number of JSON")]
+    #[error("the value is not a JSON number")]
     NonFinite,
-    #[error("the zone of the time that stands there is a day or more from Greenwich")]
+    #[error("the zone of the time is a day or more from Greenwich")]
     FarZone,
 }
 
@@ -135,8 +135,8 @@ impl Scalar {
         })
     }
 
-    /// Reports whether it was read as null. A later text that looks like null is still a string
-    /// here.
+    /// Reports whether it was read as null. A text set later is a string, even if it reads like
+    /// null.
     pub fn is_null(&self) -> bool {
         self.tag == Tag::Null
     }
@@ -209,8 +209,8 @@ impl Map {
         self.0.retain(|(name, _)| keeps(name));
     }
 
-    /// Keeps the fields for which `keeps` returns true, in their order. Stops at the first error and
-    /// leaves the rest unchanged.
+    /// Retains the fields for which `keeps` returns true, in their order. Stops at the first error
+    /// and leaves the rest unchanged.
     pub(crate) fn try_retain<E>(
         &mut self,
         mut keeps: impl FnMut(&Arc<str>, &mut Node) -> Result<bool, E>,

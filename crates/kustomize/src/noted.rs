@@ -22,13 +22,13 @@ pub enum NotNoted {
     },
     /// Kustomize loses the quotes of its name, and cannot write it then.
     #[error(
-        "json: unsupported type: map[interface {{}}]interface {{}}: the annotation `{name}` of {resource} is no text without quotes: rename it"
+        "json: unsupported type: map[interface {{}}]interface {{}}: the annotation `{name}` of {resource} is not a string without quotes: rename it"
     )]
     Unwritable { resource: Box<Id>, name: Arc<str> },
     /// Kustomize panics here: it records names and kinds separated by commas, and records nothing
     /// if one is missing.
     #[error(
-        "{resource} has no name, namespace or kind that can be kept in mind: write one without commas, or look for what took it away"
+        "the name, namespace or kind of {resource} is empty or has a comma: write one without commas, or correct the patch that removed it"
     )]
     NoName { resource: Box<Id> },
 }

@@ -67,7 +67,7 @@ fn joined(path: &str, name: &str) -> String {
 /// A path that cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoField {
-    #[error("`{path}` is no path: {problem}")]
+    #[error("`{path}` is not a valid path: {problem}")]
     Malformed { path: String, problem: &'static str },
     #[error("there is no `{missing}`; there are {}", if known.is_empty() { "no fields" } else { known })]
     Missing { missing: String, known: String },
@@ -148,7 +148,7 @@ fn steps(path: &str) -> Result<Vec<Step>, NoField> {
             steps.push(match (inner.parse(), inner.split_once('=')) {
                 (Ok(index), _) => Step::Index(index),
                 (_, Some((field, value))) => Step::Item(field.to_owned(), value.to_owned()),
-                _ => return Err(malformed("in brackets is a number, `field=value`, or a name in quotes")),
+                _ => return Err(malformed("expected a number, `field=value` or a name in quotes between brackets")),
             });
             rest = after;
         } else {
@@ -174,7 +174,7 @@ pub(crate) fn is_identity(field: &str) -> bool {
 
 /// A field without a writable value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{resource}, field `{field}`: {problem}: put a value of its kind there")]
+#[error("{resource}, field `{field}`: {problem}: write a valid value")]
 pub(crate) struct BadValue {
     resource: Box<Id>,
     field: String,
@@ -268,9 +268,9 @@ mod tests {
             ("spec.lists", "there is no `spec.lists`; there are `list`, `none`"),
             ("spec.list[5]", "there is no `spec.list[5]`; there are 2 items"),
             ("kind.x", "there is no `kind.x`; there are no fields"),
-            ("spec[x]", "`spec[x]` is no path: in brackets is a number, `field=value`, or a name in quotes"),
-            ("spec[", "`spec[` is no path: a `[` is not closed by `]`"),
-            ("spec..list", "`spec..list` is no path: a name is empty"),
+            ("spec[x]", "`spec[x]` is not a valid path: expected a number, `field=value` or a name in quotes between brackets"),
+            ("spec[", "`spec[` is not a valid path: a `[` is not closed by `]`"),
+            ("spec..list", "`spec..list` is not a valid path: a name is empty"),
         ] {
             assert_eq!(find(&node, path).unwrap_err().to_string(), problem);
         }
@@ -299,7 +299,7 @@ mod tests {
         let bad = check_values(&resource).unwrap_err();
         assert_eq!(
             bad.to_string(),
-            "A.[noVer].[noGrp]/[noName].[noNs], field `spec.none[0]`: something else stands where an integer was read: put a value of its kind there"
+            "A.[noVer].[noGrp]/[noName].[noNs], field `spec.none[0]`: expected an integer, got another value: write a valid value"
         );
         assert_eq!(bad.origin, put);
     }

@@ -167,7 +167,7 @@ impl Reading {
         // For resources this is reported when they are written, if they ever are.
         if self.dialect == Dialect::GoYamlV2 && written.tag().is_some() && scalar.value().is_err() {
             // The text is not repeated, since it may be a secret.
-            let problem = "what stands here is not what its tag says".to_owned();
+            let problem = "the value does not match its tag".to_owned();
             return Err(Diagnostic::new(Class::Type, written.place(), problem).with_help("remove the tag").into());
         }
         Ok(scalar)
@@ -200,7 +200,7 @@ impl Reading {
         };
         if self.is_resource && key.style() == Style::Plain && key.tag().is_none() && Tag::of(text) != Tag::Text {
             let problem = format!(
-                "the key `{text}` is no text, and only texts are keys of JSON (unsupported type: map[interface {{}}]interface {{}})"
+                "the key `{text}` is not a string, and JSON only has string keys (unsupported type: map[interface {{}}]interface {{}})"
             );
             let problem = Diagnostic::new(Class::Type, key.place(), problem);
             return Err(problem.with_help("write it in quotes").into());

@@ -1,5 +1,5 @@
 //! Parses URLs of repositories as kustomize does (its `git.RepoSpec`), for the annotations that
-//! record origins. [`crate::files::Files::remote_folder`] decides which directory a URL stands for.
+//! record origins. [`crate::files::Files::remote_folder`] decides which directory a URL leads to.
 
 use std::borrow::Cow;
 

@@ -138,8 +138,8 @@ impl Resource {
         self.metadata_scalar(field).map(|scalar| &*scalar.text).unwrap_or_default()
     }
 
-    /// Returns a scalar of the metadata, or `None` if it was read as null. A later text that looks
-    /// like null is a name.
+    /// Returns a scalar of the metadata, or `None` if it was read as null. A text set later is a
+    /// name, even if it reads like null.
     fn metadata_scalar(&self, field: &str) -> Option<&Scalar> {
         let scalar = self.node.at(&["metadata", field]).and_then(Node::as_scalar);
         scalar.filter(|scalar| scalar.tag != Tag::Null)

@@ -1,4 +1,4 @@
-//! Variables: in certain fields, `$(NAME)` stands for the value of a field of a resource.
+//! Variables: in certain fields, `$(NAME)` is replaced by the value of a field of a resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

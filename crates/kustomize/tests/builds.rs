@@ -28,7 +28,7 @@ fn what_would_start_a_program_is_refused_with_what_to_do_instead() {
         [("kustomization.yaml", "generators: [p.yaml]\n"), ("p.yaml", chart)],
     ] {
         let error = refused(&files);
-        let help = "is not run while rendering: commit what it makes, for example from a CI job";
+        let help = "is not run while rendering: commit its output, for example from a CI job";
         assert!(error.ends_with(help), "{error}");
     }
 }
@@ -86,7 +86,7 @@ fn a_document_that_is_written_in_a_field_is_never_told() {
 fn what_kustomize_crashes_on_is_refused() {
     let circle = "Bee: {Schema: {properties: {kind: {}, apiVersion: {}, metadata: {}, next: {$ref: Bee}}}}\n";
     let error = refused(&[("kustomization.yaml", "crds: [crd.yaml]\n"), ("crd.yaml", circle)]);
-    assert!(error.ends_with("the definition `Bee` refers to itself: take the reference out"), "{error}");
+    assert!(error.ends_with("the definition `Bee` refers to itself: remove the reference"), "{error}");
     let error = refused(&[("kustomization.yaml", "crds: [crd.yaml]\n"), ("crd.yaml", "")]);
     assert!(error.ends_with("it is empty: write definitions there"), "{error}");
     let list = "{apiVersion: v1, kind: Service, metadata: {name: a, annotations: [a, b]}}\n";
@@ -101,7 +101,7 @@ fn more_transformers_than_an_annotation_holds_are_refused_only_if_they_are_asked
         |asked: &str| format!("resources: [a.yaml]\nbuildMetadata: [{asked}]\nimages:\n{}", image.repeat(4_000));
     let service = ("a.yaml", "{apiVersion: v1, kind: Service, metadata: {name: a}}\n");
     let error = refused(&[("kustomization.yaml", &kustomization("transformerAnnotations")), service]);
-    assert!(error.contains("take `transformerAnnotations` out of `buildMetadata`"), "{error}");
+    assert!(error.contains("remove `transformerAnnotations` from `buildMetadata`"), "{error}");
     let built = built(&[("kustomization.yaml", &kustomization("originAnnotations")), service]).to_yaml().unwrap();
     assert!(built.contains("path: a.yaml") && !built.contains("transformations"), "{built}");
 }

@@ -121,7 +121,7 @@ fn a_base_that_is_not_there_is_told_apart_from_a_file_that_may_not_be_read() {
     assert_eq!(
         named("../beside.yaml"),
         format!(
-            "accumulating resources: security; file 'beside.yaml' is not in or below '/{BUILT}': move it there, or make a base of its folder"
+            "accumulating resources: security; file 'beside.yaml' is not in or below '/{BUILT}': move it there, or make its directory a base"
         )
     );
 }
@@ -129,7 +129,7 @@ fn a_base_that_is_not_there_is_told_apart_from_a_file_that_may_not_be_read() {
 #[test]
 fn a_patch_that_cannot_be_read_is_reported_as_what_it_is_meant_for() {
     let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: one\n  k: two\n";
-    let hint = "the key `k` is written twice: keep one of them (where kustomize takes such a patch, it drops all but the first in silence)";
+    let hint = "the key `k` is written twice: keep one of them (if kustomize accepts such a patch, it silently drops all but the first)";
     for (field, before) in [
         ("patches:\n- path: twice.yaml\n", "unable to parse SM or JSON patch from app/twice.yaml: "),
         ("patchesStrategicMerge: [twice.yaml]\n", "accumulating resources from 'app/twice.yaml': "),
@@ -164,7 +164,7 @@ fn patches_are_told_by_their_file_or_their_entry() {
         ("patches:\n- path: gone.yaml\n", "kustomization.yaml:4", "is not there"),
         ("patches:\n- path: json.yaml\n", "kustomization.yaml:4", "must specify a target"),
         ("patches:\n- {path: json.yaml, target: {kind: ConfigMap}}\n", "json.yaml:1", "operation 1 of the JSON patch"),
-        ("patches:\n- {path: json.yaml, target: {name: '('}}\n", "kustomization.yaml:4", "is no pattern"),
+        ("patches:\n- {path: json.yaml, target: {name: '('}}\n", "kustomization.yaml:4", "is not a valid pattern"),
         (
             "patches:\n- path: json.yaml\n  target: {kind: X}\n- patch: 'a: ['\n",
             "kustomization.yaml:6",
@@ -195,7 +195,7 @@ fn patches_are_told_by_their_file_or_their_entry() {
 fn generators_and_plugins_are_told_by_their_entry_or_document() {
     are_at(&[
         ("configMapGenerator:\n- name: x\n- literals: [a=b]\n", "kustomization.yaml:5", "a configmap must have a name"),
-        ("configMapGenerator:\n- {name: x, files: [gone]}\n", "kustomization.yaml:4", "a file cannot be had"),
+        ("configMapGenerator:\n- {name: x, files: [gone]}\n", "kustomization.yaml:4", "cannot read a file"),
         (
             "secretGenerator:\n- name: b\n- {name: x, behavior: merge}\n",
             "kustomization.yaml:5",
@@ -240,7 +240,7 @@ fn what_a_replacement_takes_from_a_secret_is_not_told_where_it_does_not_fit() {
     let bad = built.to_yaml().expect_err("there is no such number");
     assert_eq!(
         bad.to_string(),
-        "app/kustomization.yaml:3: Deployment.v1.apps/web.[noNs], field `spec.replicas`: something else stands where an integer was read: put a value of its kind there"
+        "app/kustomization.yaml:3: Deployment.v1.apps/web.[noNs], field `spec.replicas`: expected an integer, got another value: write a valid value"
     );
 }
 
@@ -249,7 +249,7 @@ fn a_secret_that_is_no_pair_is_told_by_its_number() {
     let secret = |literal: &str| format!("secretGenerator:\n- {{name: s, literals: [a=b, {literal}]}}\n");
     for (literal, why) in [
         ("hunter2", "invalid literal source 2 of the secret `s`"),
-        ("123456", "secretGenerator[0].literals[1]: a text is expected, not a number: write it in quotes"),
+        ("123456", "secretGenerator[0].literals[1]: expected a text, got a number: write it in quotes"),
     ] {
         let (_, message) = told(&[("kustomization.yaml", &secret(literal))]);
         assert!(message.contains(why) && !message.contains(literal), "{message}");

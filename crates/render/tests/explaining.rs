@@ -61,7 +61,7 @@ fn what_a_file_declares_and_who_reads_it_for_this_does_not_take_is_told_with_the
     let tree = || MemoryTree::of(files.iter().map(|(path, text)| (*path, text.as_str())));
     let told = explained(tree(), "ConfigMap", "a").unwrap_err().to_string();
     assert!(told.starts_with("there is no ConfigMap/a; there are ConfigMap/b; it may be in this file"), "{told}");
-    assert!(told.contains("app/a.yaml:1:1: did not find expected <document start> behind a directive"), "{told}");
+    assert!(told.contains("app/a.yaml:1:1: did not find expected <document start> after a directive"), "{told}");
     assert!(explained(tree(), "ConfigMap", "b").is_ok());
 }
 

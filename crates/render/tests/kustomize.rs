@@ -140,7 +140,7 @@ fn a_base_that_could_not_be_read_is_a_failure_and_one_that_may_not_be_is_a_refus
     }
     let refused = StoreError::refused("it is too large", "split it");
     let told = problems(render_with(torn(tree(), "base/map.yaml", &refused), Limits::default()));
-    assert!(told[0].contains("`base/map.yaml` cannot be read: it is too large; split it"), "{told:?}");
+    assert!(told[0].contains("cannot read `base/map.yaml`: it is too large; split it"), "{told:?}");
 }
 
 #[test]

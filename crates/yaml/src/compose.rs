@@ -198,7 +198,7 @@ impl<'a> Composer<'a> {
         }
         let message = match tag {
             Tag::Other(name) => format!("the tag `{}` is not supported", visible_text(name)),
-            _ => "the tag does not fit what it stands before".to_owned(),
+            _ => "the tag does not match the kind of its node".to_owned(),
         };
         let help = "only the tags of YAML's core schema are read (`!!str`, `!!int`, `!!map`, …); remove it";
         let source = self.source;
@@ -221,8 +221,8 @@ impl<'a> Composer<'a> {
         let Kind::Mapping(entries) = mapping.kind() else { return };
         for (_, value) in entries.iter().filter(|(key, _)| key.is_merge_key()) {
             if !can_be_merged(value) {
-                let message = "`<<` merges mappings, and this is none";
-                let help = "expected an alias to a mapping, or a sequence of them; quote the key if no merge is meant";
+                let message = "`<<` merges mappings, but this value is not a mapping";
+                let help = "expected an alias to a mapping, or a sequence of them; quote the key if you do not mean a merge";
                 self.found.add(|| Diagnostic::new(Class::Type, value.place(), message).with_help(help));
             }
         }

@@ -19,7 +19,7 @@ use crate::variables::BadVariable;
 const OFFER: &str = ", or let kustomize itself render it (`kustomize.external`)";
 
 /// Appended to the hint for a duplicate key in a patch.
-const ONLY_FIRST: &str = " (where kustomize takes such a patch, it drops all but the first in silence)";
+const ONLY_FIRST: &str = " (if kustomize accepts such a patch, it silently drops all but the first)";
 
 /// The error, from the outermost context to the cause, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl BadBuild {
     /// Puts an earlier error first, which is the likelier cause, if this one only reports that no
     /// kustomization was found.
     pub(super) fn behind(self, first: &dyn Error) -> Self {
-        let message = format!("{first} (and as a folder: {})", self.message);
+        let message = format!("{first} (and as a directory: {})", self.message);
         if self.is_absent { Self { message, ..self } } else { self }
     }
 

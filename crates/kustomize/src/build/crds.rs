@@ -129,16 +129,16 @@ impl<'n> Visit<'_, 'n> {
     fn definition(&mut self, name: &'n str, path: &str, within: &mut BTreeSet<&'n str>) -> Result<(), BadBuild> {
         let Some(properties) = self.definitions.get(name) else { return Ok(()) };
         if !within.insert(name) {
-            return Err(BadBuild::of(format!("the definition `{name}` refers to itself: take the reference out")));
+            return Err(BadBuild::of(format!("the definition `{name}` refers to itself: remove the reference")));
         }
         if within.len() > DEEPEST {
             return Err(BadBuild::of(format!(
-                "definitions refer to each other more than {DEEPEST} levels deep: refer to fewer"
+                "definitions refer to each other more than {DEEPEST} levels deep: remove references"
             )));
         }
         for (field, property) in properties.iter() {
             self.left = self.left.checked_sub(1).ok_or_else(|| {
-                BadBuild::of(format!("definitions refer to more than {MOST_FIELDS} fields: leave some out"))
+                BadBuild::of(format!("definitions refer to more than {MOST_FIELDS} fields: remove some of them"))
             })?;
             let path = if path.is_empty() { field.to_string() } else { format!("{path}/{field}") };
             // A path may be stored for each field.

@@ -59,7 +59,7 @@ const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of the label `app.kubernetes.io/managed-by` that kustomize 5.8.1 sets.
 pub const MANAGER: &str = "kustomize-v5.8.1";
 /// The hint for everything that would start a program.
-const ELSEWHERE: &str = "is not run while rendering: commit what it makes, for example from a CI job";
+const ELSEWHERE: &str = "is not run while rendering: commit its output, for example from a CI job";
 
 /// The options of a build.
 #[derive(Clone, Debug)]

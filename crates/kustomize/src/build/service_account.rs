@@ -29,7 +29,7 @@ pub(super) fn service_account(plugin: &Resource) -> Result<Resource, BadBuild> {
     }
     let made = inline_resources("<IAMPolicyGenerator>", &text, plugin.node.origin);
     let made = made.map_err(|error| BadBuild::new(&error).of_inner_text());
-    let of_names = |error: BadBuild| error.within("a service account of these names is no resource");
+    let of_names = |error: BadBuild| error.within("with these names, the service account is not a valid resource");
     made.map_err(of_names)?.into_iter().next().ok_or_else(|| of_names(BadBuild::of("correct them".to_owned())))
 }
 

@@ -148,7 +148,7 @@ impl Builder<'_> {
         let inner = folder.below(&base, path);
         let kustomization = self.kustomization(&inner).map_err(|bad| match folder.read(path).is_ok() {
             true => BadBuild::of(format!(
-                "must build at directory: '/{}': file is not directory: name the folder of a component",
+                "must build at directory: '/{}': file is not directory: name the directory of a component",
                 base.path
             )),
             false => bad,

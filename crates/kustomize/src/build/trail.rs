@@ -177,7 +177,7 @@ fn item_of(step: &Step) -> String {
 }
 
 fn bad(annotation: &str, error: &(dyn std::error::Error + 'static)) -> BadBuild {
-    BadBuild::new(error).within(&format!("the annotation `{annotation}`, which `buildMetadata` is kept in"))
+    BadBuild::new(error).within(&format!("the annotation `{annotation}`, in which `buildMetadata` is stored"))
 }
 
 /// The last annotation texts written here, by their address in memory, so that they need not be
@@ -279,7 +279,7 @@ fn cost(resource: &Resource) -> usize {
 
 fn too_many(resource: &Resource) -> BadBuild {
     BadBuild::of(format!(
-        "the transformers of {} `{}` do not fit into an annotation: take `transformerAnnotations` out of `buildMetadata`",
+        "the transformers of {} `{}` do not fit into an annotation: remove `transformerAnnotations` from `buildMetadata`",
         resource.kind(),
         resource.name()
     ))

@@ -50,7 +50,7 @@ impl Builder<'_> {
         let more = found.count();
         if more > 0 {
             let problem = format!(
-                "found {} resId matches for var {{{} {} {{{}}}}} (unable to disambiguate): say more of it",
+                "found {} resId matches for var {{{} {} {{{}}}}} (unable to disambiguate): name it more precisely",
                 more + 1,
                 var.name,
                 var.gvk,
@@ -111,7 +111,7 @@ fn value_of(var: &Var, of: Option<&Resource>, budget: &Budget) -> Result<Option<
     let found = field_path::at(&of.node, &steps).ok_or_else(missing)?;
     let Some(scalar) = found.as_scalar() else { return Ok(None) };
     Ok(Some(match scalar.tag {
-        // Only decimal numbers are allowed. A number that looks octal is read as decimal, too.
+        // Only decimal numbers are allowed. A number in octal notation is read as decimal, too.
         Tag::Int => Value::Number(scalar.text.parse::<i64>().map_err(|_| missing())?.to_string()),
         Tag::Bool => scalar.value().map_err(|error| BadBuild::new(&error))?,
         Tag::Float => as_float(scalar.value().map_err(|error| BadBuild::new(&error))?),

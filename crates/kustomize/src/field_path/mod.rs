@@ -43,20 +43,20 @@ pub enum PathError {
     Wildcard,
     #[error("list path element must contain fieldName=fieldValue for element to match: `{part}`: write it so")]
     NoPair { part: String },
-    #[error("`{part}` is no pattern")]
+    #[error("`{part}` is not a valid pattern")]
     Pattern { part: String, source: BadPattern },
-    #[error("an element made for `{part}` does not fit it: write a plain value")]
+    #[error("an element created for `{part}` does not match it: write a plain value")]
     Unmade { part: String },
-    #[error("nothing can stand at `{part}`, since there is null before it: write something there")]
+    #[error("cannot create `{part}` in a null: write a value instead of the null")]
     Missing { part: String },
     /// Kustomize writes such a name without quotes, and cannot read it again.
     #[error(
-        "json: unsupported type: map[interface {{}}]interface {{}}: a field cannot be made that is called `{part}`, which is no text without quotes: write it where it is missing"
+        "json: unsupported type: map[interface {{}}]interface {{}}: cannot create the field `{part}`, which is not a string without quotes: write it in the resource"
     )]
     Name { part: String },
-    #[error("a text on the way, at `{part}`, is not YAML: correct the text or the path")]
+    #[error("the text at `{part}` is not YAML: correct the text or the path")]
     Text { part: String },
-    #[error("a path has at most {MAX_PARTS} parts, and this one {parts}: shorten it")]
+    #[error("a path may have {MAX_PARTS} parts, but this one has {parts}: write a shorter one")]
     TooLong { parts: usize },
     #[error("limit")]
     Limit(#[from] Exceeded),
@@ -187,7 +187,7 @@ fn look(
     Ok(Some(steps))
 }
 
-/// Returns the number of steps to look up a field or an item.
+/// Returns the number of steps to find a field or an item.
 fn looked_at(node: &Node) -> usize {
     match &node.content {
         Content::Scalar(_) => 2,

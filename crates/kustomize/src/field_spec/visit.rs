@@ -35,12 +35,12 @@ pub enum FieldProblem {
         "expected sequence or mapping node before `{field}`, but there is a scalar; correct the resource or the path"
     )]
     Scalar { field: String },
-    #[error("cannot set or create an empty field name; remove the slash that is too many")]
+    #[error("cannot set or create an empty field name; remove the extra slash")]
     NoName,
-    #[error("`{field}` names an item of a list, and there is a map; write the list's name with `[]` behind it instead")]
+    #[error("`{field}` names a list item, but the node is a map; write the name of the list with `[]` after it instead")]
     Index { field: String },
     #[error(
-        "json: unsupported type: map[interface {{}}]interface {{}}: the name `{name}` is no text without quotes; take another one"
+        "json: unsupported type: map[interface {{}}]interface {{}}: the name `{name}` is not a string without quotes; rename it"
     )]
     Name { name: String },
     #[error("wrong node kind: expected {expected} but got {found}; correct the resource or the path")]

@@ -24,10 +24,10 @@ pub enum AbsorbError {
     Exists { id: Id, behavior: &'static str },
     #[error("found multiple objects that could accept merge of {id}: give each a name of its own")]
     Many { id: Id },
-    #[error("{id} has another kind now, and cannot be replaced: name what it is now")]
+    #[error("{id} now has another kind and cannot be replaced: name its current kind")]
     Changed { id: Id },
     #[error(
-        "json: unsupported type: map[interface {{}}]interface {{}}: `{key}` in `{field}` of {id} is no text without quotes: take another name"
+        "json: unsupported type: map[interface {{}}]interface {{}}: `{key}` in `{field}` of {id} is not a string without quotes: rename it"
     )]
     Key { id: Id, field: &'static str, key: Arc<str> },
     #[error("`{field}` of {id} is not a map: write it as one")]

@@ -81,11 +81,11 @@ pub enum GeneratorError {
     NoPath { file: Arc<str>, key: String },
     #[error("source `{file}` key name or file path contains '=': give the file another name")]
     Equals { file: Arc<str> },
-    #[error("{sources} of `{name}`: a file cannot be had")]
+    #[error("{sources} of `{name}`: cannot read a file")]
     File { name: Arc<str>, sources: &'static str, source: FileError },
     /// Kustomize cannot write a resource with such a key.
     #[error(
-        "json: unsupported type: map[interface {{}}]interface {{}}: the key {key} of `{name}` is no text without quotes: take another one"
+        "json: unsupported type: map[interface {{}}]interface {{}}: the key {key} of `{name}` is not a string without quotes: rename it"
     )]
     Key { name: Arc<str>, key: ToldKey },
     #[error("line {line} of `{file}` has invalid utf8 bytes: write it as UTF-8")]

@@ -78,7 +78,7 @@ fn mistakes_name_the_generator_and_what_to_do() {
     );
     assert_eq!(told(generator(&["a"])), "invalid literal source a, expected key=value: write it so");
     let missing = Generator { envs: vec!["none.env".into()], ..generator(&[]) };
-    assert_eq!(told(missing), "env source files of `settings`: a file cannot be had");
+    assert_eq!(told(missing), "env source files of `settings`: cannot read a file");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn mistakes_in_a_secret_do_not_tell_what_may_be_a_part_of_it() {
         format!("configmap settings illegally repeats {hidden}: give each value a key of its own")
     );
     let key = told(&[], &["number.env"]);
-    assert!(key.contains(&format!("{hidden} of `settings` is no text")) && !key.contains("123456"), "{key}");
+    assert!(key.contains(&format!("{hidden} of `settings` is not a string")) && !key.contains("123456"), "{key}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub enum NoPatch {
     NoList,
     #[error("the patch is not a list of operations; begin each operation with `- op: `")]
     NotOperations,
-    #[error("`{0}` is no number of JSON; write it in quotes, or correct it")]
+    #[error("`{0}` is not a JSON number; write it in quotes, or correct it")]
     NonFinite(String),
 }
 
@@ -78,7 +78,7 @@ pub enum JsonPatchError {
         #[source]
         problem: NoValue,
     },
-    #[error("the JSON patch makes a list of {resource}, and a resource is a map; write one")]
+    #[error("the JSON patch replaces {resource} by a list, but a resource is a map; write a map")]
     NoMap { resource: Box<Id> },
     #[error(transparent)]
     NotNoted(#[from] NotNoted),
@@ -94,7 +94,7 @@ pub enum Problem {
     #[error("{op} operation failed to decode {field}: missing value; write it as a text")]
     NoText { op: Arc<str>, field: &'static str },
     #[error(
-        "the {field} `{path}` does not begin with a slash, so that its first name would be passed over; write `/{path}`"
+        "the {field} `{path}` does not begin with a slash, so that its first name would be ignored; write `/{path}`"
     )]
     NoSlash { field: &'static str, path: Arc<str> },
     #[error(
@@ -118,12 +118,12 @@ pub enum Problem {
     )]
     Outside { op: Arc<str>, path: Arc<str>, key: String, len: usize },
     #[error(
-        "replace operation value must be object or array: the whole resource is replaced by a path that is empty; write the path of a field"
+        "replace operation value must be object or array: an empty path replaces the whole resource; write the path of a field"
     )]
     RootValue,
     #[error("testing value {path} failed: test failed; correct the value, or leave the test out")]
     TestFailed { path: Arc<str> },
-    #[error("values stand more than {0} levels deep; patch them less deep")]
+    #[error("values are nested more than {0} levels deep; write fewer levels")]
     TooDeep(usize),
     #[error("limit")]
     Limit(#[from] Exceeded),

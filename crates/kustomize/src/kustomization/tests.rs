@@ -32,7 +32,7 @@ fn what_is_no_kustomization_is_refused() {
         ("kind: Component\napiVersion: kustomize.config.k8s.io/v1beta1\nresources: [a]\n", "v1alpha1"),
         ("resource: [a]\n", "unknown field \"resource\""),
         ("patches: [{path: a, target: {kinds: x}}]\n", "patches[0].target.kinds: unknown field"),
-        ("- a\n", "a map is expected, not a list"),
+        ("- a\n", "expected a map, got a list"),
     ] {
         let error = read(text).unwrap_err().to_string();
         assert!(error.contains(problem), "{text:?}: {error}");

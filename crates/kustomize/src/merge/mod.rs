@@ -45,13 +45,13 @@ pub struct NoMerge {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     #[error(
-        "wrong node kind: expected {wanted} but got {found}; write the same kind of node in the patch as in the resource, or remove the field by a patch before"
+        "wrong node kind: expected {wanted} but got {found}; write the same kind of node in the patch as in the resource, or remove the field by an earlier patch"
     )]
     WrongKind { wanted: Kind, found: Kind },
-    #[error("unknown patch strategy '{directive}'; write `replace`, `delete` or `merge` behind `$patch`")]
+    #[error("unknown patch strategy '{directive}'; write `replace`, `delete` or `merge` after `$patch`")]
     UnknownDirective { directive: String },
     #[error(
-        "{count} items are merged by their keys, and some lack them; give each item its keys, or make it fewer than {}",
+        "{count} items are merged by their keys, and some lack them; give each item its keys, or write fewer than {} items",
         irregular::MAX_ITEMS
     )]
     TooIrregular { count: usize },

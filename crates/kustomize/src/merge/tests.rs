@@ -115,7 +115,7 @@ fn errors_say_where_and_what_to_write() {
     );
     assert_eq!(
         error("{spec: {$patch: drop}}"),
-        "`spec`: unknown patch strategy 'drop'; write `replace`, `delete` or `merge` behind `$patch`"
+        "`spec`: unknown patch strategy 'drop'; write `replace`, `delete` or `merge` after `$patch`"
     );
 }
 

@@ -20,7 +20,7 @@ use choice::{Choice, Referrer};
 pub(crate) const NO_FIELDS: &str = "expected sequence or mapping node";
 
 /// The last part of the path is not a field of a map.
-const NO_NAME: &str = "a number, `-`, `*` or what is in brackets names an item of a list, and there is a map";
+const NO_NAME: &str = "a number, `-`, `*` or a name in brackets names a list item, but the node is a map";
 
 /// Applies a function to the value of a field, unless it is missing or null.
 pub(crate) fn follow_field<P: From<&'static str> + From<Exceeded>>(
@@ -104,7 +104,7 @@ impl fmt::Display for BadReference {
                 write!(f, "found multiple possible referrals: {}: give them different names", ids.join(", "))
             }
             Problem::NoName => f.write_str("path config error; no 'name' field in node: correct the field's path"),
-            Problem::NoText => f.write_str("a name or a map with a name is expected: correct it"),
+            Problem::NoText => f.write_str("expected a name or a map with a name: correct it"),
             Problem::NoNamespace => {
                 write!(
                     f,

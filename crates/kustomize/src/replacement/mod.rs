@@ -79,17 +79,17 @@ pub enum ReplacementError {
         "replacements must specify a source and at least one target: write `source` (or `sourceValue`) and `targets`"
     )]
     Incomplete,
-    #[error("value and resource selectors are mutually exclusive: take `source` or `sourceValue` away")]
+    #[error("value and resource selectors are mutually exclusive: remove `source` or `sourceValue`")]
     Both,
     #[error("nothing selected by {source_text}: correct the source, or add the resource")]
     NoSource { source_text: String },
-    #[error("multiple matches for selector {source_text}: name what tells them apart")]
+    #[error("multiple matches for selector {source_text}: name one of them")]
     ManySources { source_text: String },
     #[error("error looking up replacement source `{path}` in {id}")]
     SourcePath { path: Arc<str>, id: Box<Id>, source: Box<PathError> },
     #[error("fieldPath `{path}` is missing for replacement source {id}: correct the path, or give the field a value")]
     NoValue { path: Arc<str>, id: Box<Id> },
-    #[error("delimiter option can only be used with scalar nodes: `{path}` is a map or a list: take `delimiter` away")]
+    #[error("delimiter option can only be used with scalar nodes: `{path}` is a map or a list: remove `delimiter`")]
     Delimiter { path: Arc<str> },
     #[error(
         "options.index {index} is out of bounds for the value of `{path}`, which has {parts} parts: correct the index"
@@ -102,7 +102,7 @@ pub enum ReplacementError {
     #[error("unable to find {}field \"{path}\" in replacement target {id}{}", if *.create { "or create " } else { "" }, if *.create { ": correct the path" } else { ": correct the path, or set `options.create`" })]
     Field { path: Arc<str>, id: Box<Id>, create: bool, source: Option<Box<PathError>> },
     #[error(
-        "`{path}` leads into a text of {id} that {why}: kustomize would write it anew in another way, so take that away or replace the whole text"
+        "`{path}` leads into a text of {id} that {why}, and kustomize would write it differently: remove that part, or replace the whole text"
     )]
     Text {
         path: Arc<str>,
@@ -112,7 +112,7 @@ pub enum ReplacementError {
         is_lost: bool,
     },
     #[error(
-        "a copy of the value for `{path}` in {id} would be too deep: replacements copy it into itself: take one away"
+        "a copy of the value for `{path}` in {id} would be too deep: replacements copy it into itself: remove one of them"
     )]
     TooDeep { path: Arc<str>, id: Box<Id> },
     #[error("limit")]

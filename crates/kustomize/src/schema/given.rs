@@ -21,11 +21,11 @@ const BYTES: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSchema {
     #[error(
-        "invalid schema file: `{field}` is no map; write an OpenAPI document of version 2, as `kustomize openapi fetch` does"
+        "invalid schema file: `{field}` is not a map; write an OpenAPI document of version 2, as `kustomize openapi fetch` does"
     )]
     NoMap { field: Arc<str> },
     #[error(
-        "invalid schema file: `{KINDS}` of `{at}` names no version and kind; write both as texts, and the group if there is one"
+        "invalid schema file: `{KINDS}` of `{at}` has no version and kind; write both as strings, and the group if there is one"
     )]
     NoKind { at: Arc<str> },
 }
@@ -36,7 +36,7 @@ pub(super) struct Given {
     definitions: BTreeMap<Arc<str>, Part>,
     /// The names of definitions, by `apiVersion kind`.
     kinds: BTreeMap<String, Arc<str>>,
-    /// Whether a kind is namespaced, by `apiVersion kind`.
+    /// The scope of kinds, by `apiVersion kind`: true if namespaced.
     scopes: BTreeMap<String, bool>,
     pub(super) built_in: BuiltIn,
     /// The steps spent on lookups that no caller has collected yet.
@@ -116,7 +116,7 @@ impl Given {
                 None | Some("") => return Some(AnyCursor::Given(Cursor { given: self, part })),
                 Some(reference) => reference.strip_prefix("#/definitions/")?,
             };
-            // The reference is read, parsed and looked up.
+            // The reference is read, parsed and resolved.
             self.spend(10 + reference.len() / BYTES);
             let own = || self.referred(reference).map(Ok);
             match self.built_in.first(own, || kubernetes::definition(reference).map(Err))? {

@@ -4,9 +4,9 @@
 //! - `apiVersion kind number`, sorted: the shape of a kind.
 //! - `apiVersion kind scope`, sorted: whether a kind is namespaced.
 //! - `definition number`, sorted: the shape of a definition, whose full name begins with `io.k8s.`.
-//! - a line for each shape, counted from 0: its fields with the numbers of their shapes. `*` stands
-//!   for fields of any other name, `[]` for the items of a list. With `+` the list is merged: by
-//!   the keys after it, or as a set if there are none.
+//! - a line for each shape, counted from 0: its fields with the numbers of their shapes. `*` is a
+//!   field of any other name, `[]` for the items of a list. With `+` the list is merged: by the
+//!   keys after it, or as a set if there are none.
 
 use std::cmp::Ordering;
 use std::ops::Range;

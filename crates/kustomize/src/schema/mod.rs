@@ -27,7 +27,7 @@ pub enum BuiltIn {
     /// Not used, and not read any more.
     #[default]
     Unread,
-    /// A kind was looked up: kustomize reads the built-in schema after the given one, and the
+    /// A kind was requested: kustomize reads the built-in schema after the given one, and the
     /// built-in one takes precedence.
     Asked,
     /// It was read before: the given schema takes precedence.

@@ -34,9 +34,9 @@ pub struct Selector {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSelector {
-    #[error("the {field} of a selector is no pattern")]
+    #[error("the {field} of a selector is not a valid pattern")]
     Pattern { field: &'static str, source: BadPattern },
-    #[error("the {field} cannot be read")]
+    #[error("cannot parse the {field}")]
     Labels { field: &'static str, source: BadLabelSelector },
     /// Kustomize takes the items for alternating names and values, and panics if one is left.
     #[error("`metadata.{field}` of {resource} is a list, and cannot be selected by: write a map of texts")]

@@ -1,4 +1,4 @@
-//! Flux's `postBuild` substitution: `${NAME}` in a built resource stands for a variable. The forms
+//! Flux's `postBuild` substitution: replaces `${NAME}` in built resources by variables. The forms
 //! are those of fluxcd/pkg/envsubst. The substitution works on the fields of a resource and not on
 //! its text, so that a value never changes the structure or spills into other fields.
 //!

@@ -28,13 +28,13 @@ pub struct BadSubstitution {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error(
-        "variable not set (strict mode): declare it, write a default as in `${{NAME:=default}}`, escape it as `$${{NAME}}`, leave the resource alone by the annotation `{}: disabled`, or write `kustomize: {{undeclared: keep}}` in the App to leave alone all that is not declared",
+        "variable not set (strict mode): declare it, write a default as in `${{NAME:=default}}`, escape it as `$${{NAME}}`, skip the resource with the annotation `{}: disabled`, or write `kustomize: {{undeclared: keep}}` in the App to keep undeclared variables as written",
         super::ANNOTATION
     )]
     Undeclared,
-    #[error("unable to parse variable name: write letters, digits and `_`, the first no digit, or escape it as `$${{`")]
+    #[error("unable to parse variable name: write letters, digits and `_`, not beginning with a digit, or escape it as `$${{`")]
     NoName,
-    #[error("missing closing brace: write one behind the name, or a function that is known, or escape it as `$${{`")]
+    #[error("missing closing brace: write one after the name, or a known function, or escape it as `$${{`")]
     NoBrace,
     #[error("bad substitution: correct it, or escape it as `$${{`")]
     Bad,
@@ -43,20 +43,20 @@ pub enum Problem {
     #[error("`+`, `?`, `:+` and `:?` are not supported: write a default with `:=` or `:-`, or escape it as `$${{`")]
     Unsupported,
     #[error(
-        "nothing stands in the place of what is replaced: write `${{NAME#pattern}}` or `${{NAME%pattern}}`, which take it away"
+        "the replacement is empty: write `${{NAME#pattern}}` or `${{NAME%pattern}}` to remove the match"
     )]
     NothingInPlace,
-    #[error("expressions stand more than {0} levels deep in each other: write them less deep")]
+    #[error("expressions are nested more than {0} levels deep: write fewer levels")]
     TooDeep(usize),
     #[error("syntax error in pattern: correct it; after `%` only `*` and `?` have a meaning")]
     Pattern,
     #[error("a part of the value ends within a character: lengths count bytes, choose others")]
     Splits,
-    #[error("what is put in grows beyond {0} bytes and comparisons in all: use shorter values, or fewer of them")]
+    #[error("the substitution takes more than {0} bytes and comparisons in all: use shorter values, or fewer of them")]
     TooMuch(u64),
     #[error("the fields `{first}` and `{second}` get the same name: give them different ones")]
     SameName { first: Arc<str>, second: Arc<str> },
-    #[error("the value does not fit the tag that is written before it: correct the value, or take the tag away")]
+    #[error("the value does not match the tag before it: correct the value, or remove the tag")]
     OtherTag,
 }
 
@@ -65,7 +65,7 @@ pub enum Problem {
 pub enum BadVariable {
     #[error("'{name}' var name is invalid, must match '^[_[:alpha:]][_[:alpha:][:digit:]]*$': give it another name")]
     Name { name: Arc<str> },
-    #[error("the value of the variable `{name}` is no text, number, boolean or null of JSON: write it in quotes")]
+    #[error("the value of the variable `{name}` is not a JSON string, number, boolean or null: write it in quotes")]
     Value { name: Arc<str> },
 }
 

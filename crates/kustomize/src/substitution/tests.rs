@@ -170,7 +170,7 @@ fn an_undeclared_variable_is_told_with_its_place_and_what_to_do() {
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: ns}\nspec:\n  list:\n  - a\n  - x.y/z: b ${TEXT:-${NONE}} c\n  ${NONE^^}: 1\n",
     );
     let told: Vec<(u32, String)> = problems.iter().map(|p| (p.origin.line(), p.to_string())).collect();
-    let help = "variable not set (strict mode): declare it, write a default as in `${NAME:=default}`, escape it as `$${NAME}`, leave the resource alone by the annotation `kustomize.toolkit.fluxcd.io/substitute: disabled`, or write `kustomize: {undeclared: keep}` in the App to leave alone all that is not declared";
+    let help = "variable not set (strict mode): declare it, write a default as in `${NAME:=default}`, escape it as `$${NAME}`, skip the resource with the annotation `kustomize.toolkit.fluxcd.io/substitute: disabled`, or write `kustomize: {undeclared: keep}` in the App to keep undeclared variables as written";
     assert_eq!(
         told,
         [
@@ -251,7 +251,7 @@ fn a_text_of_a_secret_is_not_told_unless_it_is_one_expression() {
 fn a_value_that_does_not_fit_the_tag_before_it_is_refused() {
     becomes("!!int \"${NUMBER}\"", "3");
     let told = told("kind: A\nspec: !!int \"${TEXT}\"\n");
-    assert!(told.contains("does not fit the tag"), "{told}");
+    assert!(told.contains("does not match the tag"), "{told}");
 }
 
 #[test]

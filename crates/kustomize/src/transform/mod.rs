@@ -48,7 +48,7 @@ pub enum TransformError {
          rename one, or leave one out"
     )]
     SameId { id: Box<Id>, namespace: Arc<str> },
-    #[error("the containers of {resource} are no list of maps; correct them")]
+    #[error("the containers of {resource} are not a list of maps; correct them")]
     Containers {
         resource: Box<Id>,
         #[source]

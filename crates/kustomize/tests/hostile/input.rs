@@ -392,9 +392,9 @@ fn what_makes_kustomize_panic_is_refused_where_it_is() {
         (
             json(r#"{"op": "remove", "path": "/metadata/name"}"#) + "namePrefix: p-\n",
             "",
-            "has no name, namespace or kind",
+            "is empty or has a comma",
         ),
-        (json(r#"{"op": "remove", "path": "/kind"}"#) + "namePrefix: p-\n", "", "has no name, namespace or kind"),
+        (json(r#"{"op": "remove", "path": "/kind"}"#) + "namePrefix: p-\n", "", "is empty or has a comma"),
         ("namePrefix: a,b\nnameSuffix: c\n".to_owned(), "", "write one without commas"),
         (json(r#"{"op": "replace", "path": "", "value": null}"#), "3", "value must be object or array"),
         (json(r#"{"op": "replace", "path": "/metadata", "value": null}"#), "", "missing metadata.name"),
@@ -418,7 +418,7 @@ fn what_makes_kustomize_panic_is_refused_where_it_is() {
 #[test]
 fn a_key_that_kustomize_takes_for_another_one_is_taken_so() {
     let told = refused(&with("commonAnnotations: {y: '1'}\n")).to_string();
-    assert!(told.contains("the name `true` is no text without quotes"), "{told}");
+    assert!(told.contains("the name `true` is not a string without quotes"), "{told}");
     assert!(built(&with("commonAnnotations: {'y': '1'}\n")).contains("\"y\": \"1\""));
     let copied = [("app/kustomization.yaml", "resources: [github.com/a/b.yaml]\n"), ("app/github.com/a/b.yaml", MAP)];
     assert!(built(&copied).contains("name: a"), "a file that is called like a repository");

@@ -71,5 +71,5 @@ fn what_came_from_a_repository_says_so_without_what_opens_it() {
 fn a_secret_behind_a_tag_that_is_wrong_is_not_told() {
     let told = refused(&with("secretGenerator: [{name: s, literals: [!!int PASSWORD=hunter2]}]\n")).to_string();
     assert!(told.starts_with("app/kustomization.yaml:2: ") && !told.contains("hunter2"), "{told}");
-    assert!(told.ends_with("what stands here is not what its tag says: remove the tag"), "{told}");
+    assert!(told.ends_with("the value does not match its tag: remove the tag"), "{told}");
 }

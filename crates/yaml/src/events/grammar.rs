@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
             TokenKind::BlockEnd => Ok(self.end()),
             _ => {
                 Err(self
-                    .unexpected("not an entry of the sequence this stands in", "expected `-`, or another indentation"))
+                    .unexpected("not an entry of the surrounding sequence", "expected `-`, or another indentation"))
             }
         }
     }
@@ -298,7 +298,7 @@ impl<'a> Parser<'a> {
             }
             TokenKind::BlockEnd => Ok(self.end()),
             _ => Err(self.unexpected(
-                "not a key of the mapping this stands in",
+                "not a key of the surrounding mapping",
                 "expected `key: value`, or another indentation",
             )),
         }

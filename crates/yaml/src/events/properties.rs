@@ -21,7 +21,7 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         let name = self.read_word();
         if name.is_empty() || !(self.is_blank_or_end(0) || b"?:,]}%@`".contains(&self.byte(0))) {
-            let message = if alias { "not the name of an anchor" } else { "an anchor without a proper name" };
+            let message = if alias { "not the name of an anchor" } else { "an anchor without a valid name" };
             let help = "names of anchors have ASCII letters, digits, `-` and `_`; put a value that starts with `*` or `&` in quotes";
             return Err(Fault::syntax(Span::new(mark.at, self.at), message, help));
         }

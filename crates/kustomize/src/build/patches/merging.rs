@@ -91,7 +91,7 @@ pub(super) fn as_texts(patch: &mut Resource, field: &str) -> Result<(), BadBuild
     let texts = merged(None, Some(&written), false);
     if let Some((name, _)) = texts.iter().find(|(name, _)| !is_bare_name(name)) {
         let known = "json: unsupported type: map[interface {}]interface {}";
-        let problem = format!("`{name}` in the {field} of a patch is no text without quotes: take another name");
+        let problem = format!("`{name}` in the {field} of a patch is not a string without quotes: rename it");
         return Err(BadBuild::of(format!("{known}: {problem}")));
     }
     if !texts.is_empty() {

@@ -299,7 +299,7 @@ impl Builder<'_> {
                 "no resource matches strategic merge patch \"{id}\": no matches for Id {id}; failed to find unique target for patch {id}: correct its name"
             ))),
             _ => Err(BadBuild::of(format!(
-                "no resource matches strategic merge patch \"{id}\": multiple matches for Id {id}; failed to find unique target for patch {id}: say more of it"
+                "no resource matches strategic merge patch \"{id}\": multiple matches for Id {id}; failed to find unique target for patch {id}: name it more precisely"
             ))),
         }
     }

@@ -154,14 +154,14 @@ impl std::fmt::Display for Unwritten {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Limit(exceeded) => return exceeded.fmt(f),
-            Self::Alias => "holds anchors, where only a scalar that no alias or merge key brings along can be set, at a path of plain names",
-            Self::Tag => "holds tags of maps, lists or keys, or such as YAML does not know",
-            Self::Comment => "holds comments besides tabs, `\\r`, `?` or directives",
-            Self::Documents => "holds several documents, of which only the first would be left",
-            Self::Key => "holds keys of several lines, of more than 128 bytes, or with anchors",
-            Self::Lines => "holds line breaks of Unicode",
-            Self::Changed => "holds a block whose lines would change (`|+` before a comment at the end, `>+`, or `>` with indented lines)",
-            Self::Collection => "has a map or a list there, for which kustomize takes the value with its own comments and quotes",
+            Self::Alias => "has anchors, with which only scalars outside of aliases and merge keys can be set, at a path of plain names",
+            Self::Tag => "has tags of maps, lists or keys, or unknown tags",
+            Self::Comment => "has comments together with tabs, `\\r`, `?` or directives",
+            Self::Documents => "has several documents, of which only the first would remain",
+            Self::Key => "has keys of several lines, of more than 128 bytes, or with anchors",
+            Self::Lines => "has Unicode line breaks",
+            Self::Changed => "has a block whose lines would change (`|+` before a comment at the end, `>+`, or `>` with indented lines)",
+            Self::Collection => "has a map or a list there, for which kustomize copies the value with its comments and quotes",
         })
     }
 }

@@ -7,7 +7,7 @@ use setpoint_yaml::Style;
 use super::Unwritten;
 use super::group::{Comment, Group, Mark, Place};
 
-/// The maximum distance at which go-yaml looks for a comment.
+/// The maximum distance at which go-yaml finds a comment.
 const LOOKAHEAD: usize = 512;
 
 /// A scalar of the text, as a byte range.
