@@ -1,10 +1,12 @@
-// Records what kustomize selects, replaces, generates, absorbs and hashes. Run it in this folder, for each file of ../../tests/recorded:
+// Records how kustomize selects, replaces, generates, absorbs and hashes. Run it in this directory,
+// for each file of ../../tests/recorded:
 //
 //	go run . < ../../tests/recorded/replace.jsonl > /tmp/new && mv /tmp/new ../../tests/recorded/replace.jsonl
 //
-// A line is a case as JSON: `do` says what is asked, and the other fields hold its arguments (see the structs below). The recorder puts `result` behind
-// them, or `error` with the text of kustomize's error; what stood there before is left out. Cases that are `refused` have an answer of kustomize and, on
-// purpose, none of ours.
+// A line is a case as JSON: `do` names the operation, and the other fields are its arguments (see
+// the structs below). The recorder appends `result`, or `error` with the text of kustomize's error,
+// and drops the previous one. Cases with `refused` succeed in kustomize and are errors in our code
+// on purpose.
 package main
 
 import (
@@ -29,7 +31,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// A resource, and what is known of it.
+// A resource, and kustomize's records about it.
 type given struct {
 	YAML     string              `json:"yaml"`
 	Former   []map[string]string `json:"former,omitempty"`
@@ -46,12 +48,12 @@ type question struct {
 	Selector     json.RawMessage     `json:"selector,omitempty"`
 	Replacements []types.Replacement `json:"replacements,omitempty"`
 	Resources    []given             `json:"resources,omitempty"`
-	// Instead of resources: the name of some that stand in ../../tests/recorded/resources.json.
+	// The name of a set of resources in ../../tests/recorded/resources.json, instead of `resources`.
 	Of        string               `json:"of,omitempty"`
 	Generated []given              `json:"generated,omitempty"`
 	ConfigMap *types.ConfigMapArgs `json:"configMap,omitempty"`
 	Secret    *types.SecretArgs    `json:"secret,omitempty"`
-	// Their bytes in base64.
+	// The content in base64.
 	Files map[string][]byte `json:"files,omitempty"`
 }
 
@@ -70,7 +72,7 @@ func main() {
 	}
 }
 
-// The line as it was, with the answer in the place of the one before.
+// Returns the line with its result replaced.
 func record(line string) string {
 	var asked question
 	if err := json.Unmarshal([]byte(line), &asked); err != nil {
@@ -171,7 +173,7 @@ func replaced(asked question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What has not changed is null.
+	// Unchanged resources are null.
 	changed := make([]any, len(after))
 	for at := range after {
 		if after[at]["yaml"] != before[at]["yaml"] {
@@ -200,7 +202,7 @@ func generated(asked question) (any, error) {
 	return written(made.Resources())
 }
 
-// Each resource as it is written in the end, and what is known of it.
+// Returns each resource as written at the end, with the records about it.
 func written(resources []*resource.Resource) ([]map[string]any, error) {
 	all := []map[string]any{}
 	for _, one := range resources {

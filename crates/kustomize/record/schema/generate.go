@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Writes resources and patches for them out of a few words, so that they often meet.
+// Writes resources and patches from a small set of words, so that they often match.
 type writer struct {
 	*rand.Rand
 	isPatch bool
-	// One in how many nodes is none that belongs there.
+	// One in this number of nodes does not belong in its place.
 	odd int
 }
 

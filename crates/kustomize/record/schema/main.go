@@ -1,16 +1,19 @@
-// Records what kustomize knows of the kinds of Kubernetes, and how it merges patches. Run it in this folder:
+// Records the kinds of Kubernetes that kustomize knows, and its merges of patches. Run it in this
+// directory:
 //
 //	go run . schema > ../../src/schema/kubernetes.txt
 //	go run . merge < ../../src/merge/cases.txt > cases.txt && mv cases.txt ../../src/merge/
 //	go run . generate 300 1 | go run . merge
 //
-// `schema` is the OpenAPI that is built into kyaml, as far as merging needs it: src/schema/kubernetes.rs says what its lines are.
+// `schema` writes the OpenAPI schema that is built into kyaml, as far as merging needs it;
+// src/schema/kubernetes.rs describes the lines.
 //
-// `merge` is the filter behind strategic merge patches. A line of its input is a resource and a patch, both YAML, with a tab between them. The same line is
-// written with what became of the resource behind another tab: JSON, `deleted`, or `error` and the reason. A third column is left unread, so that a recorded
-// file can be recorded anew.
+// `merge` runs the filter behind strategic merge patches. A line of its input is a resource and a
+// patch, both YAML, with a tab between them. It writes the same line, followed by a tab and the
+// resulting resource: JSON, `deleted`, or `error` and the reason. A third column of the input is
+// ignored, so that a recorded file can be recorded again.
 //
-// `generate` writes that many lines for `merge`, other ones for another seed.
+// `generate` writes the given number of lines for `merge`; another seed gives other lines.
 package main
 
 import (

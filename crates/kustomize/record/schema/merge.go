@@ -24,7 +24,8 @@ func merge() {
 	}
 }
 
-// What becomes of the resource: what the filter answers is only asked whether there is anything, as a resource of kustomize does it.
+// Returns the resulting resource. As in kustomize's own resource, the output of the filter only
+// decides whether the resource still exists.
 func merged(into, patch string) (result string) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -43,7 +44,7 @@ func merged(into, patch string) (result string) {
 	if err != nil {
 		return "unwritten " + err.Error()
 	}
-	// Without escapes for HTML.
+	// Removes the escapes for HTML.
 	var value any
 	decoder := json.NewDecoder(strings.NewReader(string(written)))
 	decoder.UseNumber()
@@ -59,7 +60,7 @@ func merged(into, patch string) (result string) {
 	return strings.TrimSpace(out.String())
 }
 
-// As if it were written in lines: an empty null in braces is written as an empty text.
+// Parses as if written in block style: an empty null in braces is written as an empty string.
 func parsed(text string) *yaml.RNode {
 	node := yaml.MustParse(text).YNode()
 	unfold(node)

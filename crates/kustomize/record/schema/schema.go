@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// What one schema says: its fields and items by number, and how its items are merged.
+// The shape of one schema: its fields and items by number, and how its items are merged.
 type shape struct {
 	fields map[string]int
 	others int
@@ -22,7 +22,7 @@ type shape struct {
 	keys   []string
 }
 
-// Numbers for schemas: those that a name refers to by that name, and others by where they are written.
+// Numbers of schemas: by name for those that have one, by position for the others.
 type numbers struct {
 	known  map[string]int
 	shapes []shape
@@ -112,7 +112,7 @@ func (n *numbers) of(where string, s spec.Schema) int {
 	return at
 }
 
-// For each number the one that says the same, as far down as one looks.
+// Returns for each number the first one with the same shape, compared recursively.
 func (n *numbers) shared() []int {
 	class := make([]int, len(n.shapes))
 	for count := 0; ; {
@@ -150,7 +150,7 @@ func (s shape) line(number func(int) int) string {
 	return strings.Join(parts, " ")
 }
 
-// Which kinds are in a namespace and which are not: of those that have a schema or a path.
+// Returns the scope of each kind with a schema or a path.
 func scopes(resources map[yaml.TypeMeta]int) []string {
 	all := map[yaml.TypeMeta]int{}
 	for meta := range resources {

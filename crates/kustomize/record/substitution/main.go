@@ -1,9 +1,10 @@
-// Records what fluxcd/pkg/envsubst makes of texts. Run it in this folder:
+// Records the results of fluxcd/pkg/envsubst. Run it in this directory:
 //
 //	go run . < ../../tests/recorded/substitution.jsonl > /tmp/new && mv /tmp/new ../../tests/recorded/substitution.jsonl
 //
-// A line is a case as JSON: a text, and the variables that are declared. The recorder puts `result` behind them, or `error`; what stood there before is left out.
-// Cases that are `refused` have an answer of the reference and, on purpose, none of ours; those with `ours` have another one of ours, on purpose.
+// A line is a case as JSON: a text, and the declared variables. The recorder appends `result` or
+// `error`, and drops the previous one. Cases with `refused` succeed in the reference and are errors
+// in our code on purpose; those with `ours` have a different result in our code on purpose.
 package main
 
 import (

@@ -1,10 +1,12 @@
-// Records what kustomize's transformers do. Run it in this folder:
+// Records the results of kustomize's transformers. Run it in this directory:
 //
 //	go run . < ../../tests/recorded/transformers.jsonl > /tmp/new && mv /tmp/new ../../tests/recorded/transformers.jsonl
 //
-// A line of the input is a case: `do` names a transformer, `config` is its configuration as YAML or JSON, `resources` are the documents it is given.
-// A line of the output is the case with what came of it: `written` are the resources, `notes` are what was noted of each, or it is `error`, with the first
-// line of what was said. A case that was recorded before is recorded anew. A case that does `build` has a whole kustomization as its configuration.
+// A line of the input is a case: `do` names a transformer, `config` is its configuration as YAML or
+// JSON, `resources` are its input documents. A line of the output is the case with its results:
+// `written` are the resources, `notes` are kustomize's records about each, or `error` is the first
+// line of the error. A case that was recorded before is recorded again. The configuration of a case
+// with `build` is a whole kustomization.
 package main
 
 import (
@@ -33,7 +35,7 @@ type Case struct {
 	Error     string   `json:"error,omitempty"`
 }
 
-// What kustomize keeps in annotations of a resource.
+// Kustomize's records in the annotations of a resource.
 type Notes struct {
 	Names      []string `json:"names"`
 	Namespaces []string `json:"namespaces"`
@@ -134,7 +136,8 @@ func transform(c *Case, resources resmap.ResMap) error {
 		"patch6902":   builtins.NewPatchJson6902TransformerPlugin,
 		"patch":       builtins.NewPatchTransformerPlugin,
 	}
-	// Several configurations are several transformers, one after the other. Each may begin with a comment that says which one it is.
+	// Several configurations are several transformers in sequence. Each may begin with a comment that
+	// names its transformer.
 	for _, config := range strings.Split(c.Config, "\n---\n") {
 		do := c.Do
 		if comment, ok := strings.CutPrefix(first(config), "# "); ok {
@@ -152,7 +155,7 @@ func transform(c *Case, resources resmap.ResMap) error {
 	return nil
 }
 
-// Merges lists of field specs and writes what came of it.
+// Merges lists of field specs and writes the result.
 func merge(c *Case) error {
 	var lists []types.FsSlice
 	if err := yaml.Unmarshal([]byte(c.Config), &lists); err != nil {

@@ -1,18 +1,21 @@
-// Records how our references read and write. Run it in this folder:
+// Records how our references read and write. Run it in this directory:
 //
 //	go run . read < ../cases.txt > ../go-yaml.txt
 //	go run . write < ../values.txt > ../go-written.txt
 //	go run . scalars > ../scalars.txt
 //
-// `read` is go-yaml v3, the module and the version that kyaml of kustomize 5.8.1 is built with. A line of its input is a text as a Go (and JSON) string. A line of the output is what was read: per document its nodes,
-// each scalar with a letter for its style, or `error`.
+// `read` runs go-yaml v3, the module and version of kyaml in kustomize 5.8.1. A line of its input
+// is a text as a Go (and JSON) string. A line of its output is the parsed text: per document its
+// nodes, each scalar with a letter for its style, or `error`.
 //
-// `write` is sigs.k8s.io/yaml, given what encoding/json makes of a value. A line of its input is a value as JSON. A line of the output is what was
-// written, as a JSON string, or `error`.
+// `write` runs sigs.k8s.io/yaml on the output of encoding/json. A line of its input is a value as
+// JSON. A line of its output is the written YAML as a JSON string, or `error`.
 //
-// `scalars` is what go-yaml makes of texts that stand without quotes. It has no input: some texts are picked, most are every combination of a few parts. A line
-// of the output is a text, the tag that v3 gives its node, what v3 decodes it to, what v3 decodes it to if a boolean is asked for, and what v2 decodes it to, with
-// tabs between. A value is JSON, or stands after `!` if JSON has none; `-` is no boolean, `=` is the same as in v3.
+// `scalars` runs go-yaml on texts without quotes. It has no input: some texts are selected by hand,
+// most are all combinations of a few parts. A line of its output has five columns with tabs
+// between: a text, the tag of its node in v3, its value in v3, its value in v3 if a boolean is
+// expected, and its value in v2. A value is JSON, or follows `!` if JSON has no such value; `-`
+// means no boolean, `=` means the same as in v3.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Prints what each text means where it stands without quotes.
+// Prints the values of each text without quotes.
 func scalars() {
 	seen := map[string]bool{}
 	for _, text := range texts() {
@@ -47,7 +47,7 @@ func meaning(text string) string {
 	return strings.Join([]string{text, node.ShortTag(), v3, boolean, v2}, "\t")
 }
 
-// A value as JSON, or after an exclamation mark as Go writes it where JSON has no such value.
+// Formats a value as JSON, or as Go's notation after an exclamation mark if JSON has no such value.
 func shown(value any) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
@@ -67,17 +67,17 @@ func must(text string, err error) {
 	}
 }
 
-// The texts, in an order that stays.
+// Returns the texts in a fixed order.
 func texts() []string {
 	signs := []string{"", "+", "-"}
 	all := picked()
 	all = append(all, words(signs)...)
-	// Integers: every base, with what may and may not follow its prefix.
+	// Integers: every base, with valid and invalid text after its prefix.
 	bases := []string{"", "0", "00", "0x", "0X", "0o", "0O", "0b", "0B", "0_", "0b_"}
 	all = append(all, product(signs, bases, []string{"", "0", "1", "7", "8", "f", "1_0", "1_", "-1", "+1"})...)
 	all = append(all, limits(signs)...)
 	all = append(all, product(signs, []string{"", "08", "1_0"}, []string{"", ".", ".5", ".5_0", "._5", ".5_"}, []string{"", "e3", "E+3", "e-", "e1_0", "e_1", "e400"})...)
-	// Every short text of what numbers are made of.
+	// Every short text of the characters of numbers.
 	short := []string{""}
 	for range 3 {
 		short = append(short, product(short, strings.Split("01._-e", ""))...)
@@ -86,7 +86,7 @@ func texts() []string {
 	return plain(append(all, times()...))
 }
 
-// What can stand behind `k: ` and is the scalar that it looks like.
+// Returns the texts that can follow `k: ` and are then a scalar with this text.
 func plain(texts []string) []string {
 	var kept []string
 	for _, text := range texts {
@@ -120,7 +120,7 @@ func words(signs []string) []string {
 	return append(all, product(signs, []string{".inf", ".Inf", ".INF", ".iNf", ".nan", ".NaN", ".NAN", ".Nan", ".inf_", ".i_nf"})...)
 }
 
-// What is next to the ends of 64 bits, in every base.
+// Returns numbers next to the limits of 64 bits, in every base.
 func limits(signs []string) []string {
 	var numbers []*big.Int
 	for _, bits := range []uint{63, 64} {
@@ -155,7 +155,7 @@ func times() []string {
 	return append(all, product([]string{"2001-1-2", "2001-2-30"}, []string{"T", " "}, clocks, []string{"", "Z"})...)
 }
 
-// Every text of the first part with every one of the next, and so on.
+// Concatenates every text of the first part with every text of the next, and so on.
 func product(parts ...[]string) []string {
 	all := []string{""}
 	for _, part := range parts {
