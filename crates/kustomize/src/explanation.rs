@@ -183,10 +183,7 @@ mod tests {
 
     #[test]
     fn resources_of_one_name_are_told_apart_by_namespace() {
-        assert_eq!(
-            told(SEVERAL, "pod", "p", false).unwrap_err(),
-            "pod/p is ambiguous: write `-n ''` or `-n y`"
-        );
+        assert_eq!(told(SEVERAL, "pod", "p", false).unwrap_err(), "pod/p is ambiguous: write `-n ''` or `-n y`");
     }
 
     #[test]

@@ -268,7 +268,10 @@ mod tests {
             ("spec.lists", "there is no `spec.lists`; there are `list`, `none`"),
             ("spec.list[5]", "there is no `spec.list[5]`; there are 2 items"),
             ("kind.x", "there is no `kind.x`; there are no fields"),
-            ("spec[x]", "`spec[x]` is not a valid path: expected a number, `field=value` or a name in quotes between brackets"),
+            (
+                "spec[x]",
+                "`spec[x]` is not a valid path: expected a number, `field=value` or a name in quotes between brackets",
+            ),
             ("spec[", "`spec[` is not a valid path: a `[` is not closed by `]`"),
             ("spec..list", "`spec..list` is not a valid path: a name is empty"),
         ] {

@@ -47,7 +47,7 @@ impl Case {
     /// results.
     pub(crate) fn read_from(fixture: &Path) -> Self {
         let mut case = Self { is_unrestricted: fixture.join(UNRESTRICTED).exists(), ..Self::default() };
-        for entry in std::fs::read_dir(fixture).expect("a fixture is a folder") {
+        for entry in std::fs::read_dir(fixture).expect("a fixture is a directory") {
             let path = entry.expect("a file of a fixture").path();
             if path.is_dir() {
                 case.add_below(fixture, &path);
@@ -57,7 +57,7 @@ impl Case {
     }
 
     fn add_below(&mut self, fixture: &Path, folder: &Path) {
-        for entry in std::fs::read_dir(folder).expect("a folder of a fixture") {
+        for entry in std::fs::read_dir(folder).expect("a directory of a fixture") {
             let path = entry.expect("a file of a fixture").path();
             if path.is_dir() {
                 self.add_below(fixture, &path);
@@ -72,7 +72,7 @@ impl Case {
     pub(crate) fn write_to(&self, fixture: &Path) {
         for (name, text) in &self.files {
             let path = fixture.join(name);
-            std::fs::create_dir_all(path.parent().expect("it is below")).expect("a folder can be made");
+            std::fs::create_dir_all(path.parent().expect("it is below")).expect("a directory can be created");
             std::fs::write(path, text).expect("a file can be written");
         }
         if self.is_unrestricted {

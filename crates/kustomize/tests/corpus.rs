@@ -34,12 +34,12 @@ impl Files for Disk {
 
 /// Returns the directory that a variable names, or the one next to the project. If there is none,
 /// prints that and returns `None`.
-#[expect(clippy::disallowed_methods, clippy::print_stderr, reason = "the folder is no part of the project")]
+#[expect(clippy::disallowed_methods, clippy::print_stderr, reason = "the corpus is outside of the project")]
 fn folder(variable: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     let found = std::env::var_os(variable).map(PathBuf::from).or_else(|| beside.is_dir().then_some(beside));
     if found.is_none() {
-        eprintln!("left out: the corpus of kustomize; set {variable} to its folder");
+        eprintln!("left out: the corpus of kustomize; set {variable} to its directory");
     }
     found
 }
@@ -47,7 +47,7 @@ fn folder(variable: &str) -> Option<PathBuf> {
 /// Returns the cases of a directory, each with its description.
 fn cases(folder: &Path) -> Vec<(PathBuf, Value)> {
     let mut cases: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("a folder of cases").map(|entry| entry.expect("a case").path()).collect();
+        std::fs::read_dir(folder).expect("a directory of cases").map(|entry| entry.expect("a case").path()).collect();
     cases.sort();
     let described = |case: PathBuf| {
         let text = std::fs::read_to_string(case.join("case.json")).ok()?;

@@ -12,7 +12,7 @@ const REFUSED: &str = "refused";
 
 fn fixtures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let entries = std::fs::read_dir(folder).expect("the folder of fixtures");
+    let entries = std::fs::read_dir(folder).expect("the directory of fixtures");
     let mut fixtures: Vec<PathBuf> = entries.map(|entry| entry.expect("a fixture").path()).collect();
     fixtures.sort();
     fixtures
@@ -78,7 +78,7 @@ mod against_kustomize {
         std::fs::write(fixture.join(name), text).expect("a recording can be written");
     }
 
-    #[expect(clippy::disallowed_methods, reason = "`cargo xtask baseline kustomize` says whether to record")]
+    #[expect(clippy::disallowed_methods, reason = "`cargo xtask baseline kustomize` sets whether to record")]
     fn is_recording() -> bool {
         std::env::var_os("SETPOINT_RECORD").is_some()
     }

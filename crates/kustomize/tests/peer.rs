@@ -19,9 +19,9 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    #[expect(clippy::disallowed_methods, reason = "the peer is kept in the home of whoever runs the tests")]
+    #[expect(clippy::disallowed_methods, reason = "the peer is in the home directory of the user who runs the tests")]
     pub(crate) fn start() -> Self {
-        let home = std::env::home_dir().expect("a home folder");
+        let home = std::env::home_dir().expect("a home directory");
         let file: PathBuf = home.join(".cache/setpoint").join(place::file_name());
         let child = Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.unwrap_or_else(|error| {

@@ -361,11 +361,7 @@ fn explain_tells_resources_of_several_groups_apart_and_no_sensitive_value() {
     fs::write(tree.path().join("all.yaml"), map("v1") + &map("example.com/v1") + file).unwrap();
     fs::write(tree.path().join("kustomization.yaml"), "resources: [all.yaml]\n").unwrap();
     let run = run_in(tree.path(), &["explain", "ConfigMap/a"]);
-    assert!(
-        run.complaints.contains("write `ConfigMap.v1.example.com/a` or `ConfigMap.v1/a`"),
-        "{}",
-        run.complaints
-    );
+    assert!(run.complaints.contains("write `ConfigMap.v1.example.com/a` or `ConfigMap.v1/a`"), "{}", run.complaints);
     for (resource, version) in [
         ("ConfigMap.v1/a", "v1"),
         ("configmap.example.com/a", "example.com/v1"),

@@ -222,7 +222,8 @@ impl<'a> Composer<'a> {
         for (_, value) in entries.iter().filter(|(key, _)| key.is_merge_key()) {
             if !can_be_merged(value) {
                 let message = "`<<` merges mappings, but this value is not a mapping";
-                let help = "expected an alias to a mapping, or a sequence of them; quote the key if you do not mean a merge";
+                let help =
+                    "expected an alias to a mapping, or a sequence of them; quote the key if you do not mean a merge";
                 self.found.add(|| Diagnostic::new(Class::Type, value.place(), message).with_help(help));
             }
         }

@@ -37,7 +37,9 @@ pub enum FieldProblem {
     Scalar { field: String },
     #[error("cannot set or create an empty field name; remove the extra slash")]
     NoName,
-    #[error("`{field}` names a list item, but the node is a map; write the name of the list with `[]` after it instead")]
+    #[error(
+        "`{field}` names a list item, but the node is a map; write the name of the list with `[]` after it instead"
+    )]
     Index { field: String },
     #[error(
         "json: unsupported type: map[interface {{}}]interface {{}}: the name `{name}` is not a string without quotes; rename it"

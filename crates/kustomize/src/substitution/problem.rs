@@ -32,7 +32,9 @@ pub enum Problem {
         super::ANNOTATION
     )]
     Undeclared,
-    #[error("unable to parse variable name: write letters, digits and `_`, not beginning with a digit, or escape it as `$${{`")]
+    #[error(
+        "unable to parse variable name: write letters, digits and `_`, not beginning with a digit, or escape it as `$${{`"
+    )]
     NoName,
     #[error("missing closing brace: write one after the name, or a known function, or escape it as `$${{`")]
     NoBrace,
@@ -42,9 +44,7 @@ pub enum Problem {
     NoArgument,
     #[error("`+`, `?`, `:+` and `:?` are not supported: write a default with `:=` or `:-`, or escape it as `$${{`")]
     Unsupported,
-    #[error(
-        "the replacement is empty: write `${{NAME#pattern}}` or `${{NAME%pattern}}` to remove the match"
-    )]
+    #[error("the replacement is empty: write `${{NAME#pattern}}` or `${{NAME%pattern}}` to remove the match")]
     NothingInPlace,
     #[error("expressions are nested more than {0} levels deep: write fewer levels")]
     TooDeep(usize),

@@ -134,7 +134,7 @@ mod against_kustomize {
 }
 
 /// Shrinks a case that differs, prints it and saves it.
-#[expect(clippy::print_stdout, reason = "whoever runs the fuzzer wants to see it")]
+#[expect(clippy::print_stdout, reason = "people who run the fuzzer read it")]
 fn told(case: &Case, seed: u64, number: u64, folder: &Path, peer: &mut Peer) -> PathBuf {
     let small = shrink::shrink(case.clone(), |case| differs(case, peer));
     let (ours, theirs) = (small.build(), peer.ask(&small));
@@ -156,7 +156,7 @@ fn told(case: &Case, seed: u64, number: u64, folder: &Path, peer: &mut Peer) -> 
     folder
 }
 
-#[expect(clippy::disallowed_methods, reason = "`cargo xtask fuzz kustomize` says how many cases and from which seed")]
+#[expect(clippy::disallowed_methods, reason = "`cargo xtask fuzz kustomize` sets the number of cases and the seed")]
 fn asked(variable: &str) -> Option<u64> {
     let value = std::env::var(variable).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{variable} is `{value}`; it has to be a number")))

@@ -389,11 +389,7 @@ fn case_53_bases_in_a_circle_are_refused_where_the_circle_closes() {
 fn what_makes_kustomize_panic_is_refused_where_it_is() {
     let json = |operation: &str| format!("patches:\n- {{target: {{kind: ConfigMap}}, patch: '[{operation}]'}}\n");
     for (more, place, why) in [
-        (
-            json(r#"{"op": "remove", "path": "/metadata/name"}"#) + "namePrefix: p-\n",
-            "",
-            "is empty or has a comma",
-        ),
+        (json(r#"{"op": "remove", "path": "/metadata/name"}"#) + "namePrefix: p-\n", "", "is empty or has a comma"),
         (json(r#"{"op": "remove", "path": "/kind"}"#) + "namePrefix: p-\n", "", "is empty or has a comma"),
         ("namePrefix: a,b\nnameSuffix: c\n".to_owned(), "", "write one without commas"),
         (json(r#"{"op": "replace", "path": "", "value": null}"#), "3", "value must be object or array"),

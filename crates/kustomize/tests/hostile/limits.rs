@@ -332,10 +332,7 @@ fn case_53_files_that_are_read_again_and_again_are_counted() {
     ] {
         let [kustomization, resource] = with(&more);
         let told = limited(&[kustomization, resource, file.clone()], limits, Limit::Read, "app/kustomization.yaml:");
-        assert!(
-            told.contains("limit: cannot read `app/l.yaml`: more than 1048576 bytes of files are read"),
-            "{told}"
-        );
+        assert!(told.contains("limit: cannot read `app/l.yaml`: more than 1048576 bytes of files are read"), "{told}");
     }
 }
 

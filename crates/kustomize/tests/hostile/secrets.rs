@@ -33,7 +33,7 @@ fn what_opens_a_repository_is_never_told() {
             let more = if field.starts_with("resources") { String::new() } else { format!("\n{ONE}") };
             let files = tree(&[("app/kustomization.yaml", format!("{field}{more}")), ("app/a.yaml", MAP.to_owned())]);
             for bad in [
-                built_with(&files, DEFAULT).expect_err("nobody declared it"),
+                built_with(&files, DEFAULT).expect_err("it is not declared"),
                 build(&WithRepository(files), "app", &Options::default()).expect_err("there is no kustomization"),
             ] {
                 let told = bad.to_string();

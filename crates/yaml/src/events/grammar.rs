@@ -264,8 +264,7 @@ impl<'a> Parser<'a> {
             }
             TokenKind::BlockEnd => Ok(self.end()),
             _ => {
-                Err(self
-                    .unexpected("not an entry of the surrounding sequence", "expected `-`, or another indentation"))
+                Err(self.unexpected("not an entry of the surrounding sequence", "expected `-`, or another indentation"))
             }
         }
     }
@@ -297,10 +296,8 @@ impl<'a> Parser<'a> {
                 }
             }
             TokenKind::BlockEnd => Ok(self.end()),
-            _ => Err(self.unexpected(
-                "not a key of the surrounding mapping",
-                "expected `key: value`, or another indentation",
-            )),
+            _ => Err(self
+                .unexpected("not a key of the surrounding mapping", "expected `key: value`, or another indentation")),
         }
     }
 
