@@ -78,9 +78,7 @@ impl fmt::Display for BadPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("a path is empty: name a file or a directory"),
-            Self::Absolute(path) => {
-                write!(f, "new root '{path}' cannot be absolute: write it relative to this directory")
-            }
+            Self::Absolute(path) => write!(f, "new root '{path}' cannot be absolute: write a relative path"),
             Self::Outside { path, folder } => {
                 let path = if is_remote(path) { &without_secrets(path) } else { path };
                 write!(f, "`{path}` leads out of the tree of '{folder}': move the file or base into the tree")

@@ -19,8 +19,8 @@ pub(super) struct Referrer<'a> {
 }
 
 impl<'a> Referrer<'a> {
-    /// Returns `None` for a RoleBinding that names a service account without a namespace, or has no
-    /// subjects.
+    /// Returns `None` for a RoleBinding with a subject that is not a map, with a kind that is not a
+    /// string, or with a namespace of a service account that is not one.
     pub(super) fn of(resource: &Resource, id: &'a Id) -> Option<Self> {
         Some(Self {
             id,
