@@ -101,7 +101,7 @@ fn documented(heading: &str) -> Vec<Vec<String>> {
 #[test]
 fn the_document_names_every_scenario_with_its_incident() {
     let rows = documented("Scenarios");
-    let written: BTreeMap<_, _> = rows.iter().map(|row| (row[0].as_str(), row[1].clone())).collect();
+    let written: BTreeMap<_, _> = rows.iter().map(|row| (row[0].trim_matches('`'), row[1].clone())).collect();
     let scenarios = scenario::all();
     let incident = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     let there: BTreeMap<_, _> = scenarios.iter().map(|scenario| (scenario.name, incident(scenario.incident))).collect();
