@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) fn edit_and_heal(table: &mut Table) -> anyhow::Result<()> {
     let lab = Lab::with_files(Workload { files: FILES })?;
     let mut told = runtime()?.block_on(heal_all(&lab)).with_context(|| lab.complaints())?;
-    table.add(row("an edit is seen", &mut told.seen, SEEN_BAR));
+    table.add(row("an edit is detected", &mut told.seen, SEEN_BAR));
     table.add(row("an edit is healed and recorded", &mut told.healed, HEALED_BAR));
     Ok(())
 }

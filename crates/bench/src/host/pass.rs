@@ -112,7 +112,7 @@ async fn passes(lab: &Lab) -> anyhow::Result<Duration> {
 fn alone(files: usize, time: Duration, how: &str, bar: Bar) -> Row {
     let micros = time.as_secs_f64() * 1e6 / files as f64;
     Row {
-        what: format!("{files} files, nothing to do, the look alone, {how} ({micros:.1} µs a file)"),
+        what: format!("{files} files, nothing to do, the observation alone, {how} ({micros:.1} µs a file)"),
         unit: Unit::Cost("ms"),
         ours: millis(time),
         peer: Peer::None,

@@ -147,7 +147,7 @@ async fn heal_all(server: &Server, lab: &Lab, objects: usize, table: &mut Table)
 
     let ours = healing.our_manager().await?;
     let mut impostures = healing.all(0..objects, |number| edit(&ours, number)).await?;
-    impostures.add(table, "edited under our own manager's name", "likely somebody who is not us", |writer| {
+    impostures.add(table, "edited under our own manager's name", "likely another writer", |writer| {
         matches!(writer, Writer::Likely { who } if who.starts_with(&format!("{ours} (")) && who.contains(NOT_US))
     });
     healing.agent.stop()
@@ -305,7 +305,7 @@ impl Healed {
 
     fn add_times(&mut self, table: &mut Table, what: &str, bar: f64) {
         let count = self.records.len();
-        for (step, millis) in [("seen", &mut self.seen), ("healed and recorded", &mut self.healed)] {
+        for (step, millis) in [("detected", &mut self.seen), ("healed and recorded", &mut self.healed)] {
             millis.sort_by(f64::total_cmp);
             let (middle, worst) = (percentile(millis, 50), percentile(millis, 100));
             table.add(Row {

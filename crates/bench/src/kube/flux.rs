@@ -185,7 +185,7 @@ async fn to_healthy(apps: usize, table: &mut Table) -> anyhow::Result<()> {
     agent.until_converged(apps, Duration::from_millis(250), PATIENCE).await.with_context(|| lab.complaints())?;
     let taken = begun.elapsed().as_secs_f64();
     ensure!(taken > applied, "what is healthy was applied before");
-    let what = format!("first sync to healthy, with controllers beside it (all applied after {applied:.1} s)");
+    let what = format!("first sync to healthy, with controllers running (all applied after {applied:.1} s)");
     table.add(Rows { apps }.row(&what, Unit::Cost("s"), taken, Peer::None, Bar::None));
     agent.stop()
 }
