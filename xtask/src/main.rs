@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "a chore reports to the person or the CI log that started it")]
 
 mod bench;
+mod docs;
 mod go;
 mod kill;
 mod kubernetes;
@@ -30,7 +31,7 @@ Usage: cargo xtask <chore>
   setup [--allow-missing]          check what the tests need and install what is missing (Debian, root)
   test [--allow-missing] [FILTER]  every test, doc test, structural check and simulator run
   envtest [--path]                 build the Kubernetes API server, etcd and kubectl for tests, once per version
-  structure [FILTER]               only the structural checks: licences, dependency arrows, files, language
+  structure [FILTER]               only the structural checks: licences, dependency arrows, files, links, language
   sim [--seeds N] [--from SEED]    run the simulator, with its mutants; other arguments are passed through
   sim replay FILE                  replay a failure the simulator has written
   kill [--runs N]                  kill an agent in the middle of changes (default: 1000 times)
@@ -43,6 +44,7 @@ Usage: cargo xtask <chore>
   fuzz kustomize [--cases N] [--seed S]
                                    compare generated kustomizations with kustomize (default: 10,000)
   baseline kustomize               record what kustomize makes of the fixtures of crates/kustomize
+  docs                             build the book of docs/ with mdBook, installed once, in target/book
   recording                        play `setpoint demo` and draw it as docs/demo.svg
 
 Examples:
@@ -80,6 +82,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["bench", suite, which @ ..] => bench::run(suite, which),
         ["fuzz", "kustomize", options @ ..] => peer::fuzz(options),
         ["baseline", "kustomize"] => peer::baseline(),
+        ["docs"] => docs::run(),
         ["recording"] => recording::run(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -54,6 +54,61 @@ pub(super) fn sources() -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Returns the pages of documentation, relative to the root, in order: those in the root and in
+/// `docs`, those below `examples`, and the README of each crate.
+pub(super) fn pages() -> anyhow::Result<Vec<String>> {
+    let mut pages = Vec::new();
+    for directory in ["", "docs"] {
+        pages_in(Path::new(directory), &mut pages)?;
+    }
+    for crates in directories_in(Path::new("crates"))? {
+        let readme = crates.join("README.md");
+        if process::root().join(&readme).exists() {
+            pages.push(readme);
+        }
+    }
+    if process::root().join("examples").exists() {
+        let mut directories = vec![PathBuf::from("examples")];
+        while let Some(directory) = directories.pop() {
+            pages_in(&directory, &mut pages)?;
+            directories.extend(directories_in(&directory)?);
+        }
+    }
+    pages.sort();
+    anyhow::ensure!(!pages.is_empty(), "found no page in {}", process::root().display());
+    Ok(pages.into_iter().map(|page| page.to_string_lossy().into_owned()).collect())
+}
+
+fn pages_in(directory: &Path, pages: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for entry in entries_of(directory)? {
+        let page = directory.join(entry?.file_name());
+        if page.extension().is_some_and(|extension| extension == "md") {
+            pages.push(page);
+        }
+    }
+    Ok(())
+}
+
+fn directories_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut directories = Vec::new();
+    for entry in entries_of(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            directories.push(directory.join(entry.file_name()));
+        }
+    }
+    Ok(directories)
+}
+
+fn entries_of(directory: &Path) -> anyhow::Result<std::fs::ReadDir> {
+    std::fs::read_dir(process::root().join(directory)).with_context(|| format!("cannot list {}", directory.display()))
+}
+
+/// Returns the text of a file, relative to the root.
+pub(super) fn text_of(file: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(process::root().join(file)).with_context(|| format!("cannot read {}", file.display()))
+}
+
 fn sources_below(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let entries =
         std::fs::read_dir(process::root().join(folder)).with_context(|| format!("cannot list {}", folder.display()))?;

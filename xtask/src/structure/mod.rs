@@ -10,6 +10,7 @@ mod files;
 mod integration_tests;
 mod language;
 mod licences;
+mod links;
 mod spdx;
 mod tree;
 
@@ -36,6 +37,8 @@ const CHECKS: &[Check] = &[
     Check { name: "every_file_says_what_it_is_for", run: files::every_file_says_what_it_is_for },
     Check { name: "no_file_is_named_after_nothing", run: files::no_file_is_named_after_nothing },
     Check { name: "no_integration_test_is_forgotten", run: integration_tests::no_integration_test_is_forgotten },
+    Check { name: "all_links_work", run: links::all_links_work },
+    Check { name: "the_summary_links_all_pages", run: links::the_summary_links_all_pages },
     Check { name: "the_language_is_plain", run: language::the_language_is_plain },
 ];
 

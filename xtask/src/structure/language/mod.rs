@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::Complaints;
-use super::files::sources;
+use super::files::{pages, sources, text_of};
 use crate::process;
 use limits::Limits;
 use vocabulary::Vocabulary;
@@ -99,23 +99,6 @@ fn texts() -> anyhow::Result<Vec<Measure>> {
     Ok(words.into_iter().chain([openings]).collect())
 }
 
-/// Returns the pages of documentation: those in the root and in `docs`.
-fn pages() -> anyhow::Result<Vec<String>> {
-    let mut pages = Vec::new();
-    for directory in ["", "docs/"] {
-        let path = process::root().join(directory);
-        for entry in std::fs::read_dir(&path).with_context(|| format!("cannot list {}", path.display()))? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".md") {
-                pages.push(format!("{directory}{name}"));
-            }
-        }
-    }
-    pages.sort();
-    anyhow::ensure!(!pages.is_empty(), "found no page in {}", process::root().display());
-    Ok(pages)
-}
-
 /// Counts the long commit subjects since the last tag.
 fn subjects() -> anyhow::Result<Measure> {
     let tags = git(&["tag", "--merged", "HEAD", "--sort=-creatordate"])?;
@@ -135,10 +118,6 @@ fn subjects() -> anyhow::Result<Measure> {
 
 fn git(arguments: &[&str]) -> anyhow::Result<String> {
     process::output_of(process::program("git", arguments))
-}
-
-fn text_of(file: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(process::root().join(file)).with_context(|| format!("cannot read {}", file.display()))
 }
 
 #[cfg(test)]
