@@ -1,12 +1,12 @@
-//! In whose name an app's changes are made on its target, where not in that of the agent.
+//! The user that an app's changes are made as on its target, where it is not the agent's own user.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A user of a target's own system that stands for the apps of a scope: what it may not do there,
-/// they may not do.
+/// A user of the target's own system that the apps of a scope act as. They may do only what this
+/// user may do there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ActingAs {
     pub user: Arc<str>,

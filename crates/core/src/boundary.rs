@@ -1,4 +1,4 @@
-//! Where the apps of a scope may write on a target: a tenant's boundary, as far as keys tell.
+//! Boundaries: where the apps of a scope may write on a target, judged by keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,25 +13,25 @@ use crate::name::Scope;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boundary {
-    /// Everywhere: the target is the scope's own, and no boundary was drawn on it.
+    /// Everywhere: the target belongs to the scope, and no boundary was drawn on it.
     #[default]
     Open,
     Within(Arc<Grants>),
 }
 
-/// What a scope was given on a target. What is not listed is not allowed.
+/// The permissions of a scope on a target. Anything that is not listed is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grants {
-    /// Whose boundary it is.
+    /// The scope that the boundary belongs to.
     pub scope: Scope,
-    /// Where objects may be that live in a namespace.
+    /// The namespaces in which objects may be.
     pub namespaces: Vec<Pattern>,
-    /// The classes of objects that live in none, each with the names they may have.
+    /// The classes of objects without a namespace, each with the names they may have.
     pub classes: BTreeMap<Arc<str>, Vec<Pattern>>,
 }
 
 impl Boundary {
-    /// What would have to be granted for this key to be written; `None` if it may be.
+    /// Returns the permission that is missing to write this key; `None` if it may be written.
     pub fn lacks(&self, key: &Key) -> Option<Lacking> {
         let Self::Within(grounds) = self else { return None };
         let field = grounds.lacks(key)?;
@@ -56,23 +56,24 @@ impl Grants {
         }
         match self.classes.get(key.class()) {
             None => Some(Grant::ClusterKind),
-            // What goes by the name of a namespace is bound like what is in it.
+            // An object that is named after a namespace is bound like the objects in that
+            // namespace.
             Some(names) => (!any(names, key.name())).then_some(Grant::Namespace),
         }
     }
 }
 
-/// What a boundary does not have.
+/// A permission that a boundary does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("list `{name}` in `spec.{grant}` of the Scope `{scope}`")]
 pub struct Lacking {
     pub scope: Scope,
     pub grant: Grant,
-    /// What would have to be listed.
+    /// The entry that would have to be listed.
     pub name: String,
 }
 
-/// The field of a Scope document that would allow something.
+/// The field of a Scope document that would grant the permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grant {
@@ -89,7 +90,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// A name in which `*` stands for any characters, or for none.
+/// A name in which `*` matches any number of characters, including none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern(Arc<str>);
 
@@ -98,7 +99,7 @@ impl Pattern {
         Self(text.into())
     }
 
-    /// Every name.
+    /// Matches every name.
     pub fn any() -> Self {
         Self::new("*")
     }
@@ -107,7 +108,7 @@ impl Pattern {
         let Some((first, rest)) = self.0.split_once('*') else { return *self.0 == *name };
         let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
         let Some(name) = name.strip_prefix(first).and_then(|name| name.strip_suffix(last)) else { return false };
-        // Each part where it is found first leaves the most for those after it.
+        // Matching each part at its first place leaves the most text for the parts after it.
         let find = |name: &str, part: &str| name.find(part).map(|at| at + part.len());
         let found = middle.split('*').try_fold(name, |name, part| Some(&name[find(name, part)?..]));
         found.is_some()

@@ -1,9 +1,8 @@
 //! Bundles: the accepted, self-contained desired state of one app on one target, named by its
 //! digest.
 //!
-//! What a bundle was made from (its revision, the gates' evidence, its sequence) stands beside it
-//! in the ledger and not in the digest, because the same content may be reached from several
-//! versions.
+//! The origin of a bundle (its revision, the gates' evidence, its sequence) is in the ledger and
+//! not in the digest, because several versions may lead to the same content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,10 +22,10 @@ use crate::resource::Resource;
 pub struct Declared {
     pub resource: Arc<Resource>,
     pub digest: Digest,
-    /// Of a lower rank is all that it comes after, and all of earlier waves: steps of one rank are
-    /// independent.
+    /// The step's place in the order. Everything that it comes after, and all earlier waves, have a
+    /// lower rank. Steps of one rank are independent.
     pub rank: u32,
-    /// The wave in which it comes: its own, or that of the first that needs it.
+    /// The wave of the resource: its own, or that of the first resource that needs it.
     pub wave: i32,
 }
 
@@ -37,21 +36,21 @@ pub struct Bundle {
     target: TargetIdentity,
     resources: BTreeMap<Key, Declared>,
     digest: Digest,
-    /// Whether anything of it may have to wait for the health of something else of it.
+    /// Reports whether a resource may have to wait for the health of another one.
     waits_for_health: bool,
 }
 
-/// What a bundle is on disk: the content its digest is taken over. Written by [`written`].
+/// The stored form of a bundle: the content that its digest is taken over. Written by [`written`].
 #[derive(Deserialize)]
 struct Stored<'a> {
     app: AppId,
     target: TargetIdentity,
-    /// As they were written, so that their digests are taken without writing them again.
+    /// The bytes as they were written, so that digests can be taken without writing them again.
     #[serde(borrow)]
     resources: Vec<&'a RawValue>,
 }
 
-/// Why resources cannot make a bundle.
+/// The reasons why resources cannot form a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadBundle {
     #[error("{key} is declared twice: keep one of the two declarations")]
@@ -75,7 +74,7 @@ impl Bundle {
         Self::of(app, target, resources.into_iter().zip(digests).collect(), Digest::of(&bytes))
     }
 
-    /// Of resources in the order of their keys, each with its digest.
+    /// Builds a bundle from resources in the order of their keys, each with its digest.
     fn of(
         app: AppId,
         target: TargetIdentity,
@@ -110,8 +109,8 @@ impl Bundle {
         self.digest
     }
 
-    /// Whether anything of it may have to wait for the health of something else of it: there are
-    /// several waves, or something is awaited.
+    /// Reports whether a resource may have to wait for the health of another one: there are several
+    /// waves, or a resource is awaited.
     pub fn waits_for_health(&self) -> bool {
         self.waits_for_health
     }
@@ -120,13 +119,13 @@ impl Bundle {
         self.resources.is_empty()
     }
 
-    /// The bytes the digest is taken over.
+    /// Returns the bytes that the digest is taken over.
     pub fn to_bytes(&self) -> Vec<u8> {
         let resources = self.resources.values().map(|declared| declared.resource.as_ref());
         written(&self.app, &self.target, resources, |_| {})
     }
 
-    /// Reads a stored bundle; content that does not have the digest it is stored under is refused.
+    /// Reads a stored bundle. Refuses content that does not have the digest it is stored under.
     pub fn from_bytes(bytes: &[u8], wanted: Digest) -> Result<Self, BadBundle> {
         let found = Digest::of(bytes);
         if found != wanted {
@@ -143,8 +142,9 @@ impl Bundle {
     }
 }
 
-/// The canonical bytes of what is [`Stored`]. `each` sees those of every resource on the way: their
-/// digests are needed too, and writing them is most of what making a bundle costs.
+/// Writes the canonical bytes of a [`Stored`] bundle. Calls `each` with the bytes of every
+/// resource: their digests are needed too, and writing the bytes is most of the cost of building a
+/// bundle.
 fn written<'a>(
     app: &AppId,
     target: &TargetIdentity,
@@ -168,7 +168,7 @@ fn written<'a>(
     bytes
 }
 
-/// The wave and the rank of each resource.
+/// Computes the wave and the rank of each resource.
 fn order(resources: &[(Resource, Digest)]) -> Result<Vec<(i32, u32)>, BadBundle> {
     let place_of = |key: &Key| resources.binary_search_by(|(resource, _)| resource.key.cmp(key)).ok();
     for (resource, _) in resources {
@@ -181,7 +181,8 @@ fn order(resources: &[(Resource, Digest)]) -> Result<Vec<(i32, u32)>, BadBundle>
     if waves.iter().all(|wave| *wave == waves[0]) {
         return Ok(waves.into_iter().zip(ranks).collect());
     }
-    // What something of an earlier wave needs comes with it: else each would wait for the other.
+    // A resource that an earlier wave needs moves to that wave: otherwise each would wait for the
+    // other.
     let mut last_first: Vec<usize> = (0..resources.len()).collect();
     last_first.sort_by_key(|place| std::cmp::Reverse(ranks[*place]));
     for place in last_first {

@@ -1,10 +1,10 @@
-//! The canonical byte form: compact JSON with one spelling per value. Digests are taken over it and
-//! it reads back without loss.
+//! The canonical byte form: compact JSON with one spelling per value. Digests are taken over it,
+//! and it reads back without loss.
 //!
-//! Everything given to it is made of structs (fields in declared order), ordered maps and integers,
-//! so that equal values are equal bytes. What JSON cannot say is an object with one key that starts
+//! Its input consists of structs (fields in declared order), ordered maps and integers, so equal
+//! values have equal bytes. A value that JSON cannot express is an object with one key that starts
 //! with `$`: `{"$num":"0.5"}`, `{"$secret":…}`, `{"$deferred":…}`. A declared key that starts with
-//! `$` gets one more `$`, so nothing can pose as one.
+//! `$` gets one more `$`, so no declared map can pose as one of these.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,22 +17,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::digest::Digest;
 use crate::value::Value;
 
-/// The canonical bytes of a value.
+/// Returns the canonical bytes of a value.
 pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("our types have string keys and no failing serializers")
 }
 
-/// Writes the canonical bytes of a value behind those that are there.
+/// Appends the canonical bytes of a value.
 pub(crate) fn append<T: Serialize>(value: &T, bytes: &mut Vec<u8>) {
     serde_json::to_writer(bytes, value).expect("our types have string keys and no failing serializers");
 }
 
-/// The digest of a value's canonical bytes.
+/// Returns the digest of a value's canonical bytes.
 pub fn digest_of<T: Serialize>(value: &T) -> Digest {
     Digest::of(&to_bytes(value))
 }
 
-/// Stored bytes that are not what was written.
+/// An error for stored bytes that differ from those that were written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stored bytes cannot be read: {problem}")]
 pub struct Unreadable {
@@ -131,7 +131,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// What stands before a `:`.
+/// The name of a field or of a special form: the text before a `:`.
 enum Name {
     Field(Arc<str>),
     Special(String),

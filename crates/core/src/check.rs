@@ -1,8 +1,8 @@
-//! What no plan may ever do. Runs on every plan in production before it is executed, in the
-//! simulator and in tests.
+//! The plan linter: rules that no plan may break. Runs on every plan before it is executed, in
+//! production, in the simulator and in tests.
 //!
-//! It looks at the same snapshot as [`decide`](crate::decide::decide) but shares no judgement with
-//! it: where `decide` asks "what should be done", this asks only "does this break a rule". A
+//! It reads the same snapshot as [`decide`](crate::decide::decide) but shares no judgement with it:
+//! `decide` works out what should be done, the linter only checks whether a plan breaks a rule. A
 //! violation stops the target, not the process.
 
 use std::collections::BTreeSet;
@@ -84,7 +84,7 @@ pub enum Rule {
     InItsTurn,
 }
 
-/// Every rule the plan breaks; empty for a sound plan.
+/// Returns every rule that the plan breaks; empty for a sound plan.
 pub fn check(plan: &Plan, snapshot: &Snapshot<'_>, now: Timestamp) -> Vec<Violation> {
     let mut violations = Vec::new();
     if Mutant::any_is_on() {
@@ -210,9 +210,10 @@ fn replace_is_proven(step: &Step, live: &Live, snapshot: &Snapshot<'_>, now: Tim
         })
 }
 
-/// What is awaited, or of an earlier wave, is there and healthy, and nothing is done to it in the
-/// same plan. What ran once may be gone. What is put right comes after what is awaited too, but not
-/// after it was healed.
+/// Checks that each step waits for its turn. An awaited resource, or one of an earlier wave, must
+/// be present and healthy, and the same plan must not touch it. A resource that ran once may be
+/// gone. A heal also waits for awaited resources, except for those that are degraded or of unknown
+/// health and that the plan does not touch.
 fn check_turns(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut Vec<Violation>) {
     let declared = snapshot.bundle.resources();
     if snapshot.retiring || !snapshot.bundle.waits_for_health() {
@@ -246,7 +247,7 @@ fn check_deletes_together(plan: &Plan, snapshot: &Snapshot<'_>, violations: &mut
     let deletes = plan.steps.iter().filter(|step| step.verb == Verb::Delete);
     let Some(first) = deletes.clone().next() else { return };
     let paid_before = |step: &&Step| snapshot.claims.get(&step.key).is_some_and(|claim| claim.tombstone);
-    // What is declared is made again: it costs nothing.
+    // A replaced object is created again: its delete costs nothing.
     let costs = |step: &&Step| !paid_before(step) && step.cause != Cause::Replace;
     let new = deletes.clone().filter(costs).count() as u64;
     let budget = snapshot.budget;

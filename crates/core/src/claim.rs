@@ -1,5 +1,5 @@
-//! Claims: who owns what. A claim with the object's UID is the only proof of ownership there is;
-//! labels and annotations travel (operators copy them to children), claims do not.
+//! Claims: who owns what. A claim with the object's UID is the only proof of ownership. Labels and
+//! annotations are none: operators copy them to children.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,36 +18,37 @@ pub struct Claim {
     pub target: TargetIdentity,
     pub key: Key,
     pub app: AppId,
-    /// The incarnation we own. `None` between the intent to create it and the answer; and after it
-    /// where someone said that it was made but not as what. A create that did not happen leaves no
-    /// claim.
+    /// The incarnation we own. `None` between the intent to create the object and the result, and
+    /// after it if the object was created but its UID is unknown. A create that did not happen
+    /// leaves no claim.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uid: Option<Uid>,
     pub origin: ClaimOrigin,
-    /// Set when a delete was intended; the claim stays as a tombstone until absence is *observed*
-    /// (a denied delete that dropped its claim would leave an orphan for ever: incident 28).
+    /// Set when a delete was intended. The claim stays as a tombstone until absence is *observed*:
+    /// a denied delete that dropped its claim would leave an orphan for ever (incident 28).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub tombstone: bool,
-    /// Its rank in the bundle that last declared it: deletes go in reverse.
+    /// The resource's rank in the bundle that last declared it: deletes run in reverse order.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub rank: u32,
-    /// Whether deleting it takes much else with it; remembered, because what is pruned is no longer
-    /// declared.
+    /// Set if deleting the object takes many other objects with it. Remembered here, because a
+    /// pruned resource is no longer declared.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub protected: bool,
-    /// It has ended as it was meant to, and the target removes it by itself.
+    /// Set if the object ended as intended and the target removes it by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<Ended>,
-    /// What it was made as, where it may be made anew or runs once: for the same declaration it is
-    /// not made once more. Boxed, because few have it.
+    /// The declaration the object was created from, where it may be replaced or runs once: the same
+    /// declaration does not create it a second time. Boxed, because few claims have it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub made: Option<Box<Digest>>,
-    /// What stands on it undeclared and was told to people, so that it is told once. Few have any.
+    /// The undeclared fields of the object that were reported to people, so that each is reported
+    /// once. Few claims have any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told: Option<Arc<BTreeSet<ReportedRemark>>>,
-    /// Whom the object is being adopted from: what they hold of what is declared is taken out of
-    /// their hands once, and then this is over. A tool that comes back later is another matter.
-    /// Boxed, because few have it.
+    /// The tools from which the object is being adopted. They lose their hold on declared fields
+    /// once, and then the adoption is over. A tool that comes back later is treated as any other
+    /// writer. Boxed, because few claims have it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub folding: Option<Box<Holders>>,
 }
@@ -60,21 +61,21 @@ pub struct ReportedRemark {
 }
 
 impl Claim {
-    /// Whether this was told of the object.
+    /// Reports whether this remark about the object was reported before.
     pub fn has_told(&self, remark: &Remark) -> bool {
         let is_it = |told: &ReportedRemark| (&told.path, &told.holder) == (&remark.path, &remark.holder);
         self.told.iter().any(|told| told.iter().any(is_it))
     }
 }
 
-/// How something ended that runs once.
+/// The end of a resource that runs once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// What was declared when it ran: another declaration runs again.
+    /// The declaration it ran with: another declaration runs again.
     pub declared: Digest,
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub failed: bool,
-    /// Nobody saw it end: it was made, and it is gone.
+    /// Set if the end was not observed: the object was created, and it is gone.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub unseen: bool,
 }
@@ -83,14 +84,16 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-/// How the object came to be ours.
+/// The way in which the object became ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimOrigin {
-    /// We created it: we may delete it.
+    /// We created it, so we may delete it.
     Created,
-    /// It was there before us, or someone replaced it: never pruned until a person says it may be.
+    /// It existed before us, or it was replaced by another writer: never pruned until a person
+    /// allows it.
     Adopted,
-    /// Rebuilt after the data folder was lost: nothing is deleted until a person releases it.
+    /// Its claim was rebuilt after the data directory was lost: it is not deleted until a person
+    /// releases it.
     Recovered,
 }

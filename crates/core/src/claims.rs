@@ -1,5 +1,5 @@
-//! All claims by where they are. A claim says itself where: among hundreds of thousands that is not
-//! written down twice.
+//! All claims by target and key. The key is read from the claim itself: with hundreds of thousands
+//! of claims, storing it twice would cost too much memory.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ use crate::claim::Claim;
 use crate::key::Key;
 use crate::name::TargetIdentity;
 
-/// At most one claim for each key of a target.
+/// A set with at most one claim for each key of a target.
 #[derive(Clone, Default)]
 pub struct Claims(BTreeSet<Placed>);
 
@@ -24,7 +24,7 @@ impl Claims {
         self.get(target, key).is_some()
     }
 
-    /// Puts a claim in the place of the one that was there.
+    /// Inserts a claim, replacing an earlier one at the same place.
     pub fn put(&mut self, claim: Arc<Claim>) {
         self.0.replace(Placed(claim));
     }
@@ -33,7 +33,7 @@ impl Claims {
         self.0.take(&(target, key) as &dyn Place).map(|Placed(claim)| claim)
     }
 
-    /// By target, then by key.
+    /// Iterates over the claims by target, then by key.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Claim>> {
         self.0.iter().map(|Placed(claim)| claim)
     }
@@ -53,7 +53,7 @@ impl FromIterator<Arc<Claim>> for Claims {
     }
 }
 
-/// By content, not by place alone.
+/// Compares the content of claims, not their places alone.
 impl PartialEq for Claims {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -68,11 +68,11 @@ impl fmt::Debug for Claims {
     }
 }
 
-/// A claim as its place: there is one in each.
+/// A claim that is ordered by its place.
 #[derive(Clone)]
 struct Placed(Arc<Claim>);
 
-/// Where a claim is, so that it is found without making one.
+/// The place of a claim, so that a lookup needs no claim.
 trait Place {
     fn place(&self) -> (&TargetIdentity, &Key);
 }

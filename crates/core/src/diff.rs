@@ -1,5 +1,5 @@
-//! Structural difference of two values: where, before, after. Secrets show as keyed digests and
-//! never as themselves.
+//! Structural difference of two values: path, before, after. Secrets show as keyed digests, never
+//! in plain text.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::fields::Fields;
 use crate::value::{Path, Segment, Value};
 
-/// One place where two values differ. `None` means: not there.
+/// One place where two values differ. `None` means that the value is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     pub path: Path,
@@ -19,12 +19,12 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Something stands here that was not declared.
+    /// Reports whether the value here was not declared.
     pub fn is_addition(&self) -> bool {
         self.before.is_none()
     }
 
-    /// The same, seen from the other side.
+    /// Returns the difference with its two sides swapped.
     #[must_use]
     pub fn turned(self) -> Self {
         Self { path: self.path, before: self.after, after: self.before }
@@ -55,11 +55,11 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// All places where `after` differs from `before`, in path order. Empty exactly when the two are
-/// equal.
+/// Returns all places where `after` differs from `before`, in path order. Empty exactly when the
+/// two are equal.
 ///
-/// Sequences are compared by position: what a list means is the target's to know, and it projects
-/// before it asks.
+/// Sequences are compared by position. Only the target knows the meaning of a list, so it projects
+/// values before it compares them.
 pub fn diff(before: &Value, after: &Value) -> Vec<Difference> {
     let mut walk = Walk { path: Vec::new(), found: Vec::new() };
     walk.compare(before, after);
@@ -112,8 +112,8 @@ impl Walk {
         self.path.pop();
     }
 
-    /// What is a secret on one side is one on the other too, whether or not whoever wrote it down
-    /// said so.
+    /// Records a difference. If one side is a secret, the other one is hidden too, even if its
+    /// author did not mark it as a secret.
     fn found(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let secret = [before, after].into_iter().flatten().any(|value| matches!(value, Value::Secret(_)));
         let shown = |side: Option<&Value>| match side {

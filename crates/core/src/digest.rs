@@ -1,4 +1,4 @@
-//! Digests: SHA-256 for what may be compared by anyone, keyed for what may not.
+//! Digests: plain SHA-256 for public content, keyed for secrets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,11 +11,11 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// The text is not 64 lower-case hex digits.
+/// An error for text that is not 64 lower-case hex digits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a digest: expected 64 lower-case hex digits")]
 pub struct BadDigest {
-    /// What was given, escaped.
+    /// The text as it was given, escaped.
     pub text: String,
 }
 
@@ -32,7 +32,7 @@ impl Digest {
         &self.0
     }
 
-    /// The first twelve hex digits: enough for a person to tell two apart.
+    /// Returns the first twelve hex digits: enough for a person to distinguish two digests.
     pub fn short(&self) -> String {
         let mut text = self.to_string();
         text.truncate(12);
@@ -42,8 +42,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Digests are written into every record: a table is many times faster than formatting byte
-        // by byte.
+        // Every record contains digests: a table is many times faster than formatting byte by byte.
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
@@ -103,8 +102,8 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// The installation's key for digests of secrets.
 ///
-/// A plain hash of a short password tells anyone who can guess it that the guess was right;
-/// with a key that never leaves the installation the digest says only "same" or "changed".
+/// Anyone who guesses a short password can confirm the guess with a plain hash. With a key that
+/// never leaves the installation, the digest shows only "same" or "changed".
 #[derive(Clone)]
 pub struct DigestKey([u8; 32]);
 
@@ -126,7 +125,7 @@ impl fmt::Debug for DigestKey {
     }
 }
 
-/// A digest that only holders of the [`DigestKey`] can make. Safe to show.
+/// A digest that only holders of the [`DigestKey`] can compute. Safe to show.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyedDigest(Digest);

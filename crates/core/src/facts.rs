@@ -1,8 +1,8 @@
-//! Facts: the durable state the engine stands on, and the changes that make it.
+//! Facts: the durable state that the engine works from, and the changes that produce it.
 //!
-//! Every ledger record carries the changes it makes. The tables of the ledger, the engine's own
-//! memory and a replay of the records are all folds of the same changes by [`Facts::apply`], so
-//! they can be compared.
+//! Every ledger record carries the changes it makes. The tables of the ledger, the engine's memory
+//! and a replay of the records are all folds of the same changes by [`Facts::apply`], so they can
+//! be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,11 +21,12 @@ use crate::name::{Actor, AppId, TargetIdentity};
 use crate::time::Timestamp;
 use crate::version::Revision;
 
-/// Everything the engine must not forget. Claims and facts of apps are shared: the engine, its
-/// indexes and the ledger hold the same ones.
+/// The durable memory of the engine. Claims and facts of apps are shared: the engine, its indexes
+/// and the ledger hold the same ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// When this installation first opened its ledger; deletes are withheld for a while after it.
+    /// The time at which this installation first opened its ledger. Deletes are withheld for a
+    /// while after it.
     pub installed_at: Option<Timestamp>,
     pub claims: Claims,
     /// Intents whose end is not recorded. At most one per key: see [`Facts::busy`].
@@ -35,13 +36,14 @@ pub struct Facts {
     busy: BTreeMap<(TargetIdentity, Key), IntentId>,
 }
 
-/// What is durable about one app.
+/// The durable facts about one app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppFacts {
     pub target: TargetIdentity,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub accepted: Option<Accepted>,
-    /// The last bundle the app converged at and stayed healthy: where an automatic rollback goes.
+    /// The last bundle at which the app converged and stayed healthy: the destination of an
+    /// automatic rollback.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_good: Option<Accepted>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -53,22 +55,22 @@ pub struct AppFacts {
     pub deletions: Vec<Deletions>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub allowance: Option<PruneAllowance>,
-    /// The bundle a person let through; in manual mode no other is applied.
+    /// The bundle that a person let through. In manual mode no other one is applied.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub let_through: Option<Digest>,
-    /// Versions a person said are right although history was rewritten; over with the next
+    /// The versions that a person confirmed although history was rewritten. Ends with the next
     /// acceptance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub blessed: Option<Revision>,
-    /// Its document is gone from the store: nothing is changed and nothing is deleted until it
-    /// returns or is retired.
+    /// Set if the app's document is gone from the store: nothing is changed or deleted until it
+    /// returns or the app is retired.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub frozen: bool,
     /// The app is being taken down on purpose.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub retiring: bool,
-    /// In whose name its changes are made, as its documents last said: an app that is being taken
-    /// down may have none any more.
+    /// The user that the app's changes are made as, from its last documents: an app that is being
+    /// retired may have no documents any more.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub acting_as: Option<Arc<ActingAs>>,
 }
@@ -91,7 +93,7 @@ impl AppFacts {
         }
     }
 
-    /// The bundle the app is to be held at: the hold's, where there is one.
+    /// Returns the bundle at which the app is to be held: the hold's, if there is a hold.
     pub fn held_at(&self) -> Option<Digest> {
         match &self.hold {
             Some(hold) => hold.bundle,
@@ -99,8 +101,7 @@ impl AppFacts {
         }
     }
 
-    /// Returns the same change of facts, made from others: these were made from `base`, the result
-    /// is made from `onto`.
+    /// Returns the change from `base` to these facts, applied to `onto`.
     #[must_use]
     pub fn rebased(&self, base: &Self, onto: &Self) -> Self {
         fn moved<T: Clone + PartialEq>(new: &T, base: &T, onto: &T) -> T {
@@ -122,7 +123,7 @@ impl AppFacts {
         }
     }
 
-    /// Every bundle these facts speak of.
+    /// Returns every bundle that these facts refer to.
     pub fn bundles(&self) -> impl Iterator<Item = Digest> {
         let accepted = self.accepted.as_ref().map(|accepted| accepted.bundle);
         let last_good = self.last_good.as_ref().map(|accepted| accepted.bundle);
@@ -134,25 +135,25 @@ impl AppFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
     pub bundle: Digest,
-    /// Grows by one with each acceptance of the app.
+    /// The number of this acceptance: each acceptance of the app adds one.
     pub sequence: u64,
     pub revision: Revision,
     pub at: Timestamp,
 }
 
-/// How many deletes were intended at one instant.
+/// The number of deletes that were intended at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletions {
     pub at: Timestamp,
     pub count: u32,
 }
 
-/// A person's leave to delete more than the budget allows.
+/// A person's permission to delete more than the budget allows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PruneAllowance {
-    /// Deletes still allowed.
+    /// The number of deletes still allowed.
     pub left: u32,
-    /// The bundle it was given for: a newer one needs a new leave.
+    /// The bundle that the permission is for: a newer one needs a new permission.
     pub bundle: Digest,
     pub by: Actor,
     pub reason: String,
@@ -166,15 +167,16 @@ pub enum Change {
     Installed {
         at: Timestamp,
     },
-    /// A claim is made, or its UID or tombstone changes. Moving a resource between apps is this one
-    /// change too: it names the app it is taken `from`, and does not apply when another holds it by
-    /// now.
+    /// A claim is created, or its UID or tombstone changes. Moving a resource between apps is this
+    /// one change too: it names the app it is taken `from`, and does not apply if another app holds
+    /// the claim by then.
     PutClaim {
         claim: Arc<Claim>,
         #[serde(skip_serializing_if = "Option::is_none", default)]
         from: Option<AppId>,
     },
-    /// Absence was observed (or the object is another's now): we own nothing there any more.
+    /// Absence was observed, or the object belongs to another app now: we own nothing there any
+    /// more.
     DropClaim {
         target: TargetIdentity,
         key: Key,
@@ -191,7 +193,7 @@ pub enum Change {
         app: AppId,
         facts: Arc<AppFacts>,
     },
-    /// A retired app is forgotten once nothing of it is left.
+    /// A retired app is forgotten once none of its objects are left.
     ForgetApp {
         app: AppId,
     },
@@ -217,7 +219,7 @@ pub enum Misfit {
 }
 
 impl Facts {
-    /// Puts facts together from the rows of a ledger's tables.
+    /// Builds facts from the rows of a ledger's tables.
     pub fn from_rows(
         installed_at: Option<Timestamp>,
         claims: impl IntoIterator<Item = Claim>,
@@ -231,13 +233,13 @@ impl Facts {
         Self { installed_at, claims: claims.collect(), intents, apps: apps.collect(), busy }
     }
 
-    /// Every bundle that is needed to go on from these facts.
+    /// Returns every bundle that is needed to continue from these facts.
     pub fn bundles(&self) -> BTreeSet<Digest> {
         let of_apps = self.apps.values().flat_map(|facts| facts.bundles());
         of_apps.chain(self.intents.values().map(|intent| intent.bundle)).collect()
     }
 
-    /// The open intent on a key.
+    /// Returns the open intent on a key.
     pub fn busy(&self, target: &TargetIdentity, key: &Key) -> Option<IntentId> {
         if self.busy.is_empty() {
             return None;
@@ -271,8 +273,8 @@ impl Facts {
         Ok(())
     }
 
-    /// A claim changes hands only from the app that is named, and never while that app is changing
-    /// the object.
+    /// Records a claim. It moves to another app only from the app that the change names, and never
+    /// while that app is changing the object.
     fn put_claim(&mut self, claim: &Arc<Claim>, from: Option<&AppId>) -> Result<(), Misfit> {
         let Claim { target, key, .. } = &**claim;
         let holder = self.claims.get(target, key).map(|held| &held.app);

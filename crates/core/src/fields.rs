@@ -1,12 +1,12 @@
-//! The fields of a map, in order. Declared objects are made of maps of a few fields each, by the
-//! ten thousands: a row of pairs takes a tenth of the memory that a tree's nodes would.
+//! The fields of a map, in order. Declared objects contain tens of thousands of maps with a few
+//! fields each: a vector of pairs takes a tenth of the memory that the nodes of a tree would.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::value::Value;
 
-/// Fields by name, each once, in order of their names.
+/// Fields by name, each once, ordered by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(Vec<(Arc<str>, Value)>);
 
@@ -35,7 +35,7 @@ impl Fields {
         self.find(name).is_ok()
     }
 
-    /// Sets a field, and gives back what it was. For a few: many at once are collected.
+    /// Sets a field and returns its former value. For a few fields only: collect many at once.
     pub fn insert(&mut self, name: Arc<str>, value: Value) -> Option<Value> {
         match self.find(&name) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
@@ -79,11 +79,11 @@ impl<const N: usize> From<[(Arc<str>, Value); N]> for Fields {
     }
 }
 
-/// Of a field that comes twice the last one counts.
+/// If a field occurs twice, the last one counts.
 impl FromIterator<(Arc<str>, Value)> for Fields {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, Value)>>(fields: I) -> Self {
         let fields: Vec<_> = fields.into_iter().collect();
-        // What was written in order, as all that we write is, costs no tree.
+        // Fields that were written in order, as all ours are, need no tree.
         if fields.is_sorted_by(|(one, _), (next, _)| one < next) {
             return Self(fields);
         }

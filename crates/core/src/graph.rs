@@ -1,5 +1,4 @@
-//! Order by dependency, for the resources of an app and for apps among each other. Cycles are
-//! reported by name.
+//! Order by dependency, for the resources of an app and for apps. Cycles are reported by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -11,11 +10,11 @@ pub struct Cycle<N: Display> {
     pub path: Vec<N>,
 }
 
-/// For each node, in the order given, the length of the longest chain of nodes before it. Nodes of
-/// one rank are independent of each other.
+/// Returns for each node, in the given order, the length of the longest chain of nodes before it.
+/// Nodes of one rank are independent of each other.
 ///
-/// Edges to nodes that are not in the graph are ignored: whether that is an error is the caller's
-/// to say.
+/// Edges to nodes that are not in the graph are ignored: the caller decides whether that is an
+/// error.
 pub fn ranks<'a, N: Ord + Clone + Display + 'a>(
     after: impl IntoIterator<Item = (&'a N, &'a BTreeSet<N>)>,
 ) -> Result<Vec<u32>, Cycle<N>> {
@@ -46,8 +45,8 @@ pub fn ranks<'a, N: Ord + Clone + Display + 'a>(
     if ranked == nodes.len() { Ok(ranks) } else { Err(find_cycle(&nodes, &before, &waits_for)) }
 }
 
-/// Every node that still waits does so for another that does, so walking "waits for" must come back
-/// to a node already seen.
+/// Finds a cycle. Every node that still waits does so for another one that still waits, so
+/// following "waits for" must come back to a node of the path.
 fn find_cycle<N: Clone + Display>(nodes: &[&N], before: &[Vec<usize>], waits_for: &[usize]) -> Cycle<N> {
     let mut path: Vec<usize> = Vec::new();
     let mut node = waits_for.iter().position(|waits| *waits > 0).expect("called with nodes left");

@@ -1,5 +1,5 @@
-//! Holds and suspensions: the ways an app is kept from following its store, each with a reason, an
-//! author and an end.
+//! Holds and suspensions: they keep an app from following its store. Each has a reason, an author
+//! and an end.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::version::Revision;
 /// A pin: the app stays at a bundle until released.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// Where it stays. `None`: nothing has been accepted yet, so there is nothing to stay at.
+    /// The bundle at which the app stays. `None` if nothing has been accepted yet.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bundle: Option<Digest>,
     pub why: HoldReason,
@@ -21,15 +21,16 @@ pub struct Hold {
     pub at: Timestamp,
 }
 
-/// Why an app is held, and so what lets go of it.
+/// The reason why an app is held. It determines what releases the hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HoldReason {
-    /// A person asked for it; a person releases it.
+    /// A person ordered it, and a person releases it.
     Asked { reason: String },
-    /// The bundle with this sequence failed; let go when a newer one is accepted.
+    /// The bundle with this sequence failed. Released when a newer one is accepted.
     RolledBack { failed: u64 },
-    /// The stores' heads do not descend from what was accepted; a person decides which is right.
+    /// The stores' heads do not descend from the accepted versions. A person decides which are
+    /// right.
     Rewritten { accepted: Revision, offered: Revision },
 }
 
@@ -51,18 +52,18 @@ impl fmt::Display for HoldReason {
 }
 
 impl HoldReason {
-    /// Whether accepting the bundle with this sequence ends the hold.
+    /// Reports whether accepting the bundle with this sequence ends the hold.
     pub fn ends_with(&self, sequence: u64) -> bool {
         matches!(self, Self::RolledBack { failed } if sequence > *failed)
     }
 }
 
-/// The escape hatch: nothing is written until it ends, by itself or by a person.
+/// A suspension: nothing is written until it ends, by itself or by a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspension {
     pub reason: String,
     pub by: Actor,
     pub at: Timestamp,
-    /// There is no suspension without an end.
+    /// The end. Every suspension has one.
     pub until: Timestamp,
 }

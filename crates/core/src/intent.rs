@@ -1,4 +1,4 @@
-//! Intents: the durable record that precedes every mutation, and how one ends.
+//! Intents: the durable record that precedes every mutation, and its end.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::live::Holders;
 use crate::name::{AppId, BadName, LiveVersion, TargetIdentity, Uid};
 use crate::time::Timestamp;
 
-/// Names an intent: the epoch it was written in and its number within that epoch. Also the
+/// The name of an intent: the epoch it was written in and its number within that epoch. Also the
 /// idempotency key of its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IntentId {
@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for IntentId {
     }
 }
 
-/// What a mutation does to its object.
+/// The kind of a mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
@@ -69,7 +69,7 @@ impl fmt::Display for Verb {
     }
 }
 
-/// The incarnation and version a step was decided on. The target refuses the step when they no
+/// The incarnation and version that a step was decided on. The target refuses the step if they no
 /// longer hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expect {
@@ -86,39 +86,39 @@ pub struct Intent {
     pub target: TargetIdentity,
     pub key: Key,
     pub verb: Verb,
-    /// Those who are to let go of what is ours, where nothing else of the object is to change.
+    /// The tools that are to give up declared fields, where nothing else of the object changes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub folds: Option<Box<Holders>>,
     /// The plan it belongs to.
     pub plan: Digest,
     /// The bundle the plan holds the app at.
     pub bundle: Digest,
-    /// Digest of the declared resource, for creates and updates, and for a delete that makes room
-    /// for it.
+    /// The digest of the declared resource, for creates and updates, and for a delete that replaces
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub declared: Option<Digest>,
-    /// `None` for a create: there must be nothing there.
+    /// `None` for a create: the object must not exist.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expect: Option<Expect>,
-    /// In whose name it is made, where not in the agent's.
+    /// The user that the mutation is made as, if not the agent's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub acting_as: Option<Arc<ActingAs>>,
     pub at: Timestamp,
-    /// The effect leaves before this instant or not at all.
+    /// The effect is sent before this instant or not at all.
     pub leave_by: Timestamp,
     /// After this instant the effect can no longer land.
     pub land_by: Timestamp,
 }
 
-/// How an intent ended. An intent whose end is unknown stays open.
+/// The end of an intent. An intent whose end is unknown stays open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "kebab-case")]
 pub enum IntentEnd {
     /// The mutation happened.
     Done,
-    /// It did not happen and never will under this intent.
+    /// The mutation did not happen and never will under this intent.
     NotDone { why: String },
-    /// It can no longer happen, and whether it did is lost, because someone has written since. What
-    /// follows is decided from what is there.
+    /// The mutation can no longer happen, and its outcome is lost, because another write came after
+    /// it. The next decision is based on the live object.
     Superseded { why: String },
 }

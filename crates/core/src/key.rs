@@ -1,4 +1,4 @@
-//! Keys: what a resource is *on its target*. Never the apiVersion or the document's name.
+//! Keys: a resource's identity *on its target*. Never the apiVersion or the document's name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +11,15 @@ use crate::name::BadName;
 /// A resource's identity on its target: a file's path; group and kind, namespace and name; a
 /// provider's id.
 ///
-/// The text form `class:namespace:name` is what the ledger stores; people see [`fmt::Display`].
+/// The ledger stores the text form `class:namespace:name`; people read [`fmt::Display`].
 ///
-/// Keys are compared and copied more than anything else, so one is a single shared text: the parts
-/// with [`SEPARATOR`] between them, which no part can hold and which sorts before everything a part
-/// can hold. So texts are ordered as their parts are.
+/// Keys are compared and copied more than anything else, so a key is a single shared text: its
+/// parts with [`SEPARATOR`] between them. No part can contain the separator, and it sorts before
+/// every character that a part can contain. So texts are ordered as their parts are.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     text: Arc<str>,
-    /// Where the class ends, and where the namespace does.
+    /// The ends of the class and of the namespace.
     ends: (u16, u16),
 }
 
@@ -28,8 +28,8 @@ const LONGEST_PART: usize = 512;
 const LONGEST: usize = 4096;
 
 impl Key {
-    /// `class` is the family of objects the name is unique in (`file`, `apps/Deployment`);
-    /// `namespace` is empty where the target has none.
+    /// Builds a key. `class` is the family of objects in which the name is unique (`file`,
+    /// `apps/Deployment`); `namespace` is empty if the target has none.
     pub fn new(class: &str, namespace: &str, name: &str) -> Result<Self, BadName> {
         check_part("resource class", class)?;
         if !namespace.is_empty() {
@@ -55,7 +55,7 @@ impl Key {
         &self.text[usize::from(self.ends.1) + 1..]
     }
 
-    /// The form that is stored and read back.
+    /// Returns the form that is stored and read back.
     pub fn to_text(&self) -> String {
         [self.class(), self.namespace(), self.name()].join(":")
     }
@@ -74,8 +74,8 @@ fn check_part(what: &'static str, text: &str) -> Result<(), BadName> {
     Err(BadName::new(what, text, problem))
 }
 
-/// Names may hold any letters (a file can be called `Übersicht`), but nothing that hides or
-/// reorders text.
+/// Checks the name of an object. It may contain any letters (a file can be called `Übersicht`), but
+/// no character that hides or reorders text.
 fn check_object_name(text: &str) -> Result<(), BadName> {
     let problem = if text.is_empty() {
         "it is empty"

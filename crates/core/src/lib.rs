@@ -1,8 +1,13 @@
 //! The words of Setpoint as types, and the decision: pure, without I/O, clock or randomness.
 //!
-//! Reading order: [`value`] and [`resource`] (what is declared), [`key`], [`claim`] and
-//! [`observed`] (what is there and whose it is), [`bundle`] (what was accepted), [`facts`] (what is
-//! durable), [`decide`] (what to do about it), [`check`] (what no plan may ever do).
+//! Reading order:
+//!
+//! - [`value`] and [`resource`]: the declaration
+//! - [`key`], [`claim`] and [`observed`]: live objects and their owners
+//! - [`bundle`]: the accepted state
+//! - [`facts`]: the durable state
+//! - [`decide`]: the plan
+//! - [`check`]: the rules that no plan may break
 
 pub mod acting;
 pub mod boundary;

@@ -1,4 +1,4 @@
-//! What a target was seen to hold.
+//! Live objects: the observed state of a target.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,42 +14,41 @@ use crate::observed::Observed;
 use crate::time::Timestamp;
 use crate::value::Value;
 
-/// An object as it stands on its target.
+/// An object as it exists on its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Live {
     pub uid: Uid,
     pub version: LiveVersion,
-    /// The object as far as it can be compared with a declaration: the target leaves out what it
-    /// adds by itself.
+    /// The part of the object that can be compared with a declaration: the target leaves out the
+    /// fields that it adds by itself.
     pub value: Arc<Value>,
-    /// Digest of `value`.
+    /// The digest of `value`.
     pub fingerprint: Digest,
-    /// Another object of the target controls this one (an owner reference): it is never pruned
-    /// directly.
+    /// Set if another object of the target controls this one (an owner reference): it is never
+    /// pruned directly.
     pub controlled: bool,
     pub writer: Writer,
     pub health: Health,
-    /// It has run to its end, well or not, and the target is going to remove it by itself: a Job
-    /// with a time to live.
+    /// Set if the object has ended, with success or not, and the target is going to remove it by
+    /// itself: a Job with a time to live.
     pub ended: bool,
-    /// The target has accepted a delete of it and has not removed it yet: the finalizers that it
-    /// waits for, of which there may be none. A delete cannot be taken back. `None` where it is not
-    /// being deleted.
+    /// Set if the target has accepted a delete of the object and has not removed it yet: the
+    /// finalizers that it waits for, possibly none. A delete cannot be undone.
     pub deleting: Option<Arc<[Arc<str>]>>,
-    /// What stands on it undeclared and is left alone; `None` where nobody looked for that.
+    /// Undeclared fields that are left alone; `None` if they were not searched for.
     pub remarks: Option<Arc<[Remark]>>,
-    /// Where we have not written it though the target keeps who wrote what: the tools that have
-    /// declared it, if any is known for one. `None` where we have, or nobody looked for that.
+    /// The tools known to have declared the object, where we have not written it although the
+    /// target records who wrote what. `None` if we have written it, or if they were not searched
+    /// for.
     pub holders: Option<Box<Holders>>,
 }
 
-/// The tools that have declared an object which we had not written. There may be none that is known
-/// for one.
+/// The tools that declared an object which we had not written. May be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holders(pub Vec<Holder>);
 
 impl Holders {
-    /// What they are called.
+    /// Returns the names of the tools.
     pub fn names(&self) -> Vec<Arc<str>> {
         self.0.iter().map(|holder| Arc::clone(&holder.name)).collect()
     }
@@ -59,29 +58,29 @@ impl Holders {
 /// or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The name it gave itself.
+    /// The name that the tool gave itself.
     pub name: Arc<str>,
-    /// Some of what it alone holds, and keeps.
+    /// Some of the fields that it alone holds, and keeps.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub kept: Vec<Arc<str>>,
 }
 
-/// Something on an object that is not declared and that is left alone: people are told of it once,
-/// and nothing else follows.
+/// An undeclared field of an object that is left alone: it is reported once, and nothing else is
+/// done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
     /// An addition or a leftover.
     pub cause: Cause,
-    /// Where, in the target's own words.
+    /// The path, in the target's notation.
     pub path: Arc<str>,
-    /// Who holds it, by the names they go by. With the path it is what a remark is known by: told
-    /// again is only another one.
+    /// The names of the tools that hold the field. Path and holder identify a remark: only a remark
+    /// that differs in one of them is reported again.
     pub holder: Arc<str>,
     pub writer: Writer,
 }
 
 impl Remark {
-    /// Whether it is the same one, perhaps written anew.
+    /// Reports whether this is the same remark, perhaps written again.
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.path, &self.holder) == (&other.path, &other.holder)
     }
@@ -93,14 +92,14 @@ impl Live {
     }
 }
 
-/// Whether something stands under a key.
+/// The presence of an object under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
     Absent,
     Present(Live),
 }
 
-/// The last writer of an object, as far as the target can say.
+/// The last writer of an object, as far as the target can name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "certainty", rename_all = "kebab-case")]
 pub enum Writer {
@@ -113,28 +112,28 @@ pub enum Writer {
     Unknown,
 }
 
-/// What an audit trail says about a writer.
+/// The entry of an audit trail about a writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Proof {
-    /// Who the system took the writer for.
+    /// The user that the system authenticated.
     pub who: String,
-    /// In whose name the writer acted.
+    /// The user that the writer impersonated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acting_as: Option<String>,
-    /// Where it came from.
+    /// The address that the request came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Where to find it in the audit trail; `None` where the same writer did it in one of several
-    /// entries.
+    /// The id of the entry in the audit trail; `None` if the same writer made the change in one of
+    /// several entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_id: Option<String>,
-    /// With what, and when.
+    /// The tool and the time of the change.
     pub how: String,
 }
 
 impl Writer {
-    /// A name to show.
+    /// Returns a name to show.
     pub fn name(&self) -> &str {
         match self {
             Self::Proven(proof) => &proof.who,
@@ -144,8 +143,8 @@ impl Writer {
     }
 }
 
-/// What is known of an object's well-being. `Unknown` is not healthy: its controller must have
-/// spoken.
+/// The health of an object. `Unknown` is not healthy: the object's controller must have reported
+/// its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Health {
@@ -155,23 +154,23 @@ pub enum Health {
     Unknown,
 }
 
-/// One look at the keys of an app.
+/// One observation of the keys of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// When the look *began*: what it says holds for some instant after this.
+    /// The time at which the observation *began*: its states held at some instant after this.
     pub at: Timestamp,
     pub states: BTreeMap<Key, Observed<Presence>>,
 }
 
 impl Observation {
-    /// Every key that was asked for was seen.
+    /// Reports whether the state of every requested key is known.
     pub fn is_complete(&self) -> bool {
         self.states.values().all(Observed::is_known)
     }
 }
 
-/// What the engine saw when a resource was last as declared. Disposable: losing it costs a
-/// comparison, never a decision.
+/// The observed state of a resource when it last matched its declaration. Disposable: losing it
+/// costs a comparison, never a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
     pub declared: Digest,

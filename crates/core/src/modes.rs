@@ -1,36 +1,37 @@
-//! What happens in which mode: one table, so that "why is nothing happening?" has one place to
-//! look.
+//! The modes of apps: one table defines which differences are acted on in which state. So "why is
+//! nothing happening?" has one place to check.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a resource differs from what is declared.
+/// The reason why a resource differs from its declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The declaration moved.
+    /// The declaration changed.
     Declared,
-    /// What the app is rendered from moved on the target's side (capabilities, looked-up objects).
+    /// An input of the render changed on the target's side (capabilities, looked-up objects).
     Environment,
-    /// The live state left the last converged one while the declaration did not move. In an app
-    /// that is only observed, whatever differs.
+    /// The live state left the last converged one while the declaration did not change. In an app
+    /// that is only observed, every difference.
     Drift,
-    /// A stranger added something beside what we declared.
+    /// A stranger added a field or an entry to a declared object.
     Addition,
-    /// It was declared before, and others hold it still: told, never taken from them.
+    /// The field was declared before, and other managers still hold it: reported, never taken from
+    /// them.
     Leftover,
-    /// It is ours and no longer declared.
+    /// The object is ours and no longer declared.
     Prune,
-    /// The whole app is taken down on purpose.
+    /// The whole app is being retired.
     Retire,
-    /// The app goes back to its last good bundle.
+    /// The app returns to its last good bundle.
     Rollback,
-    /// It cannot be changed into what is declared: it is deleted to be made anew.
+    /// The declaration changes immutable fields: the object is deleted and created again.
     Replace,
 }
 
-/// A state an app is in. Several can hold at once.
+/// A state of an app. Several can hold at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -39,7 +40,7 @@ pub enum State {
     Observe,
     WindowClosed,
     Frozen,
-    /// Its document leads to another system than the one that holds what it owns.
+    /// The app's document names another system than the one with the app's objects.
     TargetMoved,
     Suspended,
     Held,
@@ -47,13 +48,13 @@ pub enum State {
     TargetUnknown,
 }
 
-/// What may be done about a difference. The later wins where states combine.
+/// The permission to act on a difference. If states combine, the later variant wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
     Act,
-    /// Done by itself once the state ends.
+    /// Done without an order once the state ends.
     Wait,
-    /// Told, never done.
+    /// Reported, never done.
     Report,
 }
 
@@ -86,8 +87,8 @@ impl State {
     ];
 }
 
-/// The table (design §6.11). Windows and manual mode gate changes, not healing: the app stays held
-/// at what a person last let through.
+/// The table (design §6.11). Windows and manual mode gate changes, not healing: the app stays at
+/// the bundle that a person last let through.
 pub const fn permission(cause: Cause, state: State) -> Permission {
     use Cause::{Addition, Declared, Drift, Environment, Leftover, Prune, Replace, Retire, Rollback};
     use Permission::{Act, Report, Wait};
@@ -98,7 +99,8 @@ pub const fn permission(cause: Cause, state: State) -> Permission {
         (State::Suspended | State::TargetUnknown, _) => Wait,
         (State::Manual | State::WindowClosed, Drift | Addition | Rollback) => Act,
         (State::Manual | State::WindowClosed, Declared | Environment | Prune | Retire | Replace) => Wait,
-        // The bundle in question is the one the app is held at: reaching it is no change of mind.
+        // The bundle in question is the one at which the app is held: reaching it does not break
+        // the hold.
         (State::Held, Declared | Drift | Addition | Rollback) => Act,
         (State::Held, Environment | Prune | Retire | Replace) => Wait,
         (State::StoreStale, Declared | Drift | Addition | Rollback) => Act,
@@ -106,7 +108,7 @@ pub const fn permission(cause: Cause, state: State) -> Permission {
     }
 }
 
-/// The states an app is in, as a set.
+/// The set of states an app is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct States(u16);
 
@@ -116,7 +118,7 @@ impl States {
         Self(self.0 | 1 << state as u16)
     }
 
-    /// With one state in another's place, where that holds.
+    /// Returns the set with one state replaced by another, if it contains the first.
     #[must_use]
     pub const fn but(self, state: State, instead: State) -> Self {
         if self.contains(state) { Self(self.0 & !(1 << state as u16)).with(instead) } else { self }
@@ -126,14 +128,14 @@ impl States {
         self.0 & 1 << state as u16 != 0
     }
 
-    /// The strictest permission of all states, and the state that decided it.
+    /// Returns the strictest permission of all states, and the state that decided it.
     pub fn permission(self, cause: Cause) -> (Permission, State) {
         State::ALL
             .into_iter()
             .filter(|state| self.contains(*state))
             .map(|state| (permission(cause, state), state))
             .max_by_key(|(permission, _)| *permission)
-            // No state at all means nobody said what may be done: a missing rule is no right.
+            // An empty set means that no rule allows anything: a missing rule is no permission.
             .unwrap_or((Permission::Report, State::Frozen))
     }
 }
@@ -181,7 +183,7 @@ impl fmt::Display for State {
 mod tests {
     use super::*;
 
-    /// The whole table, written down a second time and on purpose: A act, W wait, R report.
+    /// The whole table, repeated here on purpose: A act, W wait, R report.
     #[test]
     fn the_table_of_modes_is_exactly_this() {
         //        declared environment drift addition leftover prune retire rollback replace

@@ -1,5 +1,5 @@
-//! Names: of scopes, apps, stores, targets and people. Checked when made, so that nothing later has
-//! to.
+//! Names of scopes, apps, stores, targets and people. Checked when they are created, so that no
+//! later code has to.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A name that cannot be used, and why.
+/// An error for a name that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a valid {what}: {problem}")]
 pub struct BadName {
-    /// What kind of name was wanted.
+    /// The kind of name that was expected.
     pub what: &'static str,
-    /// What was given, escaped so that control and direction characters show.
+    /// The given text, escaped so that control and direction characters show.
     pub text: String,
-    /// What is wrong with it and what would be right.
+    /// The problem with the text, and what would be right.
     pub problem: &'static str,
 }
 
@@ -27,16 +27,15 @@ impl BadName {
     }
 }
 
-/// Anything but printable ASCII is shown as an escape: look-alikes and right-to-left marks must not
-/// deceive.
+/// Escapes everything but printable ASCII: look-alikes and right-to-left marks must not deceive.
 fn escape(c: char) -> impl Iterator<Item = char> {
     let plain = c == ' ' || c.is_ascii_graphic();
     let escaped = (!plain).then(|| c.escape_unicode());
     plain.then_some(c).into_iter().chain(escaped.into_iter().flatten())
 }
 
-/// Lower-case letters, digits, `-` and `.`, beginning and ending with a letter or digit; at most
-/// 253 bytes.
+/// Checks for lower-case letters, digits, `-` and `.`, beginning and ending with a letter or digit;
+/// at most 253 bytes.
 fn check_label(what: &'static str, text: &str) -> Result<(), BadName> {
     let problem = if text.is_empty() {
         "it is empty"
@@ -52,7 +51,8 @@ fn check_label(what: &'static str, text: &str) -> Result<(), BadName> {
     Err(BadName::new(what, text, problem))
 }
 
-/// Printable ASCII without spaces; at most 512 bytes. For identifiers that other systems hand out.
+/// Checks for printable ASCII without spaces; at most 512 bytes. For identifiers that other systems
+/// assign.
 fn check_token(what: &'static str, text: &str) -> Result<(), BadName> {
     let problem = if text.is_empty() {
         "it is empty"
@@ -66,15 +66,15 @@ fn check_token(what: &'static str, text: &str) -> Result<(), BadName> {
     Err(BadName::new(what, text, problem))
 }
 
-/// Makes a validated, cheaply cloned text type.
+/// Declares a validated text type that is cheap to clone.
 macro_rules! text_type {
     ($(#[$doc:meta])* $name:ident, $what:literal, $check:path) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash)]
         pub struct $name(Arc<str>);
 
-        // By text, as derived; but most comparisons are with a copy of the same name, which need
-        // not be read.
+        // By text, as derived; but most comparisons are with a copy of the same name, whose text
+        // need not be read.
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> Ordering {
                 if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
@@ -149,13 +149,13 @@ text_type!(
     TargetName, "target name", check_label
 );
 text_type!(
-    /// What a target *is*, checked on every connection: a cluster's kube-system UID, a host's
+    /// A target's own identity, checked on every connection: a cluster's kube-system UID, a host's
     /// machine id.
     TargetIdentity, "target identity", check_token
 );
 text_type!(
-    /// The identity a target gives one incarnation of an object. Recreated under the same key it
-    /// differs.
+    /// The identity that a target gives to one incarnation of an object. An object that is created
+    /// again under the same key has another one.
     Uid, "uid", check_token
 );
 text_type!(
@@ -167,12 +167,12 @@ text_type!(
     VersionId, "version id", check_token
 );
 text_type!(
-    /// Who did something: a person, a machine, or the engine itself.
+    /// The author of an action: a person, a machine, or the engine itself.
     Actor, "actor", check_token
 );
 
 impl Scope {
-    /// The scope of documents that name none.
+    /// Returns the scope of documents that name none.
     pub fn default_scope() -> Self {
         Self(Arc::from("default"))
     }

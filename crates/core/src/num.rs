@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// An exact decimal number in normal form, so that equal values are equal bytes.
+/// An exact decimal number in normal form, so that equal values have equal bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Num(Repr);
 
@@ -16,7 +16,7 @@ enum Repr {
     Decimal { negative: bool, digits: Box<str>, exponent: i32 },
 }
 
-/// The text is not a number we can hold.
+/// An error for text that is not a number we can hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a number: {problem}")]
 pub struct BadNum {
@@ -24,8 +24,8 @@ pub struct BadNum {
     pub problem: &'static str,
 }
 
-/// Beyond this exponent a number is a mistake or an attack, and printing it plainly would be a
-/// bomb.
+/// The largest exponent. A larger one is a mistake or an attack, and printing such a number in
+/// plain notation would be a bomb.
 const LARGEST_EXPONENT: i32 = 1_000;
 const MOST_DIGITS: usize = 1_000;
 
@@ -109,8 +109,8 @@ impl FromStr for Num {
 }
 
 impl fmt::Display for Num {
-    /// A JSON number that reads back as the same value; plain where that is short, scientific
-    /// elsewhere.
+    /// Writes a JSON number that reads back as the same value: plain where that is short,
+    /// scientific otherwise.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Int(n) => write!(f, "{n}"),

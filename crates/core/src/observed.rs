@@ -1,49 +1,48 @@
-//! What is known and what is not. There is no way from an error to an empty set: an error is an
-//! `Unknown`.
+//! Known and unknown states. An error never becomes an empty set: an error is `Unknown`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// The result of looking at something.
+/// The result of an observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observed<T> {
-    /// It was seen at this instant.
+    /// The value was observed at this instant.
     Known { value: T, at: Timestamp },
-    /// It could not be seen. Nothing may be concluded from it, least of all that it is not there.
+    /// The value could not be observed. Nothing may be concluded from this, least of all absence.
     Unknown { reason: UnknownReason },
 }
 
-/// Why something could not be seen.
+/// The reason why a state is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum UnknownReason {
     #[error("the system did not answer: {detail}")]
     Unreachable { detail: String },
-    /// The system answers, but will not show this.
+    /// The system responds, but does not permit us to read this.
     #[error("access was denied: {detail}")]
     Denied { detail: String },
-    /// The system does not take us for anybody: it will show nothing of anything.
+    /// The system does not know our user: we can read nothing at all.
     #[error("the system does not know who asks: {detail}")]
     Unauthenticated { detail: String },
     #[error("only a part was delivered: {detail}")]
     Partial { detail: String },
     #[error("the answer could not be understood: {detail}")]
     Malformed { detail: String },
-    /// Of this object alone, because its declaration or something around it is wrong: a path
-    /// through a file, a command whose check fails. It says nothing about the system.
+    /// This object alone cannot be observed, because its declaration or its surroundings are wrong:
+    /// a path through a file, a command whose check fails. It implies nothing about the system.
     #[error("{detail}")]
     Unobservable { detail: String },
     #[error("events were lost: {detail}")]
     EventsLost { detail: String },
     #[error("the system at this address is `{found}`, not `{expected}`")]
     OtherIdentity { expected: String, found: String },
-    /// Of whoever makes something by a program that could not be run.
+    /// For apps that are rendered by an external program: the program could not be run.
     #[error("{detail}")]
     NotRun { detail: String },
     #[error("nobody has looked yet")]
     NotLooked,
-    /// Of whoever makes something by control documents.
+    /// For apps that are rendered by control documents.
     #[error("other control documents are taken up than those in force")]
     OtherDocuments,
 }
@@ -64,7 +63,7 @@ impl<T> Observed<T> {
         }
     }
 
-    /// Why it could not be seen.
+    /// Returns the reason why the state is unknown.
     pub fn blindness(&self) -> Option<&UnknownReason> {
         match self {
             Self::Known { .. } => None,

@@ -1,4 +1,4 @@
-//! Plans: an immutable, ordered list of steps with a parent, which leaves no choice to its
+//! Plans: an immutable, ordered list of steps with a parent. A plan leaves no choice to its
 //! executor.
 
 use std::sync::Arc;
@@ -15,20 +15,21 @@ use crate::modes::Cause;
 use crate::name::{AppId, TargetIdentity};
 use crate::resource::Resource;
 
-/// What will be done for one app, in order.
+/// The steps that will be taken for one app, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub app: AppId,
     pub target: TargetIdentity,
-    /// The bundle it moves the app to or holds it at.
+    /// The bundle that the plan moves the app to or holds it at.
     pub bundle: Digest,
-    /// The plan before it, so that a history of plans can be walked and a stale one recognised.
+    /// The plan before this one, so that a history of plans can be walked and a stale one
+    /// recognised.
     pub parent: Option<Digest>,
     pub steps: Vec<Step>,
 }
 
 impl Plan {
-    /// The plan's name: the digest of its content.
+    /// Returns the plan's name: the digest of its content.
     pub fn id(&self) -> Digest {
         canonical::digest_of(self)
     }
@@ -48,24 +49,25 @@ pub struct Step {
     pub key: Key,
     pub verb: Verb,
     pub cause: Cause,
-    /// The declared resource, for creates and updates, and for a delete that makes room for it.
+    /// The declared resource, for creates and updates, and for a delete that replaces it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resource: Option<Arc<Resource>>,
-    /// What must still hold on the target; `None` for a create: nothing may be there.
+    /// The state that must still hold on the target; `None` for a create: the object must not
+    /// exist.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expect: Option<Expect>,
-    /// The claim as it stands from the moment of the intent on.
+    /// The claim from the moment of the intent on.
     pub claim: Claim,
     /// The app the claim is taken over from.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub from: Option<AppId>,
-    /// Steps with a lower rank come first; within one rank they are independent.
+    /// Steps with a lower rank come first. Within one rank they are independent.
     pub rank: u32,
-    /// What differs and will be put right: for people, the ledger and attribution.
+    /// The differences that the step corrects: for people, the ledger and attribution.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub differences: Vec<Difference>,
-    /// Of the object nothing is changed but who holds its fields: what those of the claim's
-    /// `folding` hold beside us is ours alone from then on.
+    /// Set if the step changes only the managers of the object's fields: fields that the tools of
+    /// the claim's `folding` hold together with us are ours alone from then on.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub folds: bool,
 }

@@ -1,5 +1,5 @@
-//! Whether an object of ours that is no longer declared may be deleted: one pure function, every
-//! guard an incident's answer.
+//! Prune rules: whether an object of ours that is no longer declared may be deleted. Pure
+//! functions; every guard exists because of an incident.
 
 use crate::claim::{Claim, ClaimOrigin};
 use crate::live::Live;
@@ -8,18 +8,19 @@ use crate::report::RetentionReason;
 use crate::snapshot::{Budget, FRESH, Question, Snapshot};
 use crate::time::Timestamp;
 
-/// Deletes an app may make per rolling day: a tenth of what it owns, and always one.
+/// Returns the number of deletes an app may make per rolling day: a tenth of its objects, and at
+/// least one.
 pub fn app_budget(owned: u32) -> u32 {
     (owned / 10).max(1)
 }
 
-/// Deletes all apps together may make per rolling hour: a fiftieth of what they own, and always
-/// ten.
+/// Returns the number of deletes all apps together may make per rolling hour: a fiftieth of their
+/// objects, and at least ten.
 pub fn fleet_budget(owned: u32) -> u32 {
     (owned / 50).max(10)
 }
 
-/// The guards that look at the app as a whole. `Err` keeps everything.
+/// Checks the guards that concern the app as a whole. `Err` retains everything.
 pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -> Result<(), RetentionReason> {
     if !snapshot.rules.prune && !snapshot.retiring {
         return Err(RetentionReason::PruneOff);
@@ -37,7 +38,8 @@ pub fn app_guard(snapshot: &Snapshot<'_>, other_changes: bool, now: Timestamp) -
     Ok(())
 }
 
-/// The guards of every delete, whatever it is for: nothing goes while something is in doubt.
+/// Checks the guards of every delete, whatever its cause: nothing is deleted while the state is in
+/// doubt.
 pub fn doubt(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), RetentionReason> {
     if !snapshot.observation.is_complete() && !Mutant::ErrorReadAsEmpty.is_on() {
         return Err(RetentionReason::IncompleteObservation);
@@ -54,8 +56,8 @@ pub fn doubt(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), RetentionRea
     Ok(())
 }
 
-/// The guards that look at one object. The caller has checked that it is ours: claimed by this app,
-/// same UID.
+/// Checks the guards that concern one object. The caller has checked that it is ours: claimed by
+/// this app, same UID.
 pub fn object_guard(claim: &Claim, live: &Live, allowed: bool) -> Result<(), RetentionReason> {
     if live.controlled && !Mutant::PruneControlled.is_on() {
         return Err(RetentionReason::Controlled);
@@ -72,7 +74,7 @@ pub fn object_guard(claim: &Claim, live: &Live, allowed: bool) -> Result<(), Ret
     Ok(())
 }
 
-/// Hands out deletes one by one until a budget is spent.
+/// The deletes that may still be made: handed out one by one until a budget is spent.
 #[derive(Debug)]
 pub struct DeleteBudget {
     budget: u32,
@@ -84,7 +86,7 @@ pub struct DeleteBudget {
 }
 
 impl DeleteBudget {
-    /// `retiring` lifts the app's own budget, because taking the whole app down is what was
+    /// Builds a budget. `retiring` lifts the app's own budget, because removing the whole app is
     /// declared; the fleet's stays.
     pub fn new(budget: &Budget, bundle: crate::digest::Digest, retiring: bool) -> Self {
         let forget = Mutant::ForgetSpentBudget.is_on();
@@ -99,12 +101,12 @@ impl DeleteBudget {
         }
     }
 
-    /// A person allowed more than the rules do.
+    /// Reports whether a person allowed more deletes than the rules do.
     pub fn has_allowance(&self) -> bool {
         self.allowance > 0
     }
 
-    /// Takes one delete, from the allowance where there is one; what a person allowed does not
+    /// Takes one delete, from the allowance if there is one: deletes that a person allowed do not
     /// count against the budget.
     pub fn take(&mut self) -> Result<(), RetentionReason> {
         if self.allowance > 0 {
@@ -123,8 +125,8 @@ impl DeleteBudget {
     }
 }
 
-/// Whether the store, read afresh, still gives the bundle we hold; asks where that is not known
-/// (incident 2).
+/// Checks whether a fresh render from the store still gives the bundle we hold. Returns a question
+/// if that is not known (incident 2).
 pub fn fresh_render(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), (RetentionReason, Option<Question>)> {
     if snapshot.retiring || Mutant::PruneBeforeFreshRender.is_on() {
         return Ok(());

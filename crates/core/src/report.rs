@@ -1,5 +1,5 @@
-//! What a plan does *not* do, each with a typed reason. "Why is nothing happening?" always has an
-//! answer.
+//! Reports: everything that a plan does *not* do, each with a typed reason. "Why is nothing
+//! happening?" always has an answer.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::name::AppId;
 use crate::observed::UnknownReason;
 use crate::time::{Span, Timestamp};
 
-/// Something that is not done, and why.
+/// A difference that is not acted on, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withheld {
-    /// The resource it is about.
+    /// The resource in question.
     pub key: Key,
     pub cause: Cause,
     pub why: Why,
 }
 
-/// Why something is withheld. Every variant says what would let it happen.
+/// The reason why a change is withheld. Every variant states what would let it happen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum Why {
@@ -90,8 +90,8 @@ fn being_deleted(finalizers: &[Arc<str>]) -> String {
     )
 }
 
-/// Why an object of ours that is no longer declared is kept. One variant per guard; each answers an
-/// incident.
+/// The reason why an object of ours that is no longer declared is retained. One variant per guard;
+/// each guard exists because of an incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "guard", rename_all = "kebab-case")]
 pub enum RetentionReason {

@@ -11,11 +11,11 @@ use crate::digest::Digest;
 use crate::key::Key;
 use crate::value::Value;
 
-/// One declared object, as a target will be asked to make it.
+/// One declared object, in the form that a target receives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
     pub key: Key,
-    /// How the document named itself: part of the declaration, never of the identity.
+    /// The document's own apiVersion: part of the declaration, never of the identity.
     pub api_version: Arc<str>,
     pub kind: Arc<str>,
     /// The whole declared object.
@@ -23,58 +23,58 @@ pub struct Resource {
     /// Resources of the same app that must be in place before this one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub after: BTreeSet<Key>,
-    /// In which wave it comes: a wave of a new declaration begins once all of the earlier ones is
-    /// in place and healthy.
+    /// The wave of the resource. A wave of a new declaration begins once all resources of the
+    /// earlier waves are in place and healthy.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub wave: i32,
-    /// What comes after it waits until it is healthy too, and not only in place (a definition whose
-    /// kind is not served yet).
+    /// Set if the resources after this one wait until it is healthy, and not only in place (a
+    /// definition whose kind is not served yet).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub awaited: bool,
-    /// Deleting one of these takes much else with it (a CRD, a namespace, a volume): a class of its
-    /// own.
+    /// Set if deleting the object takes many other objects with it (a CRD, a namespace, a volume):
+    /// such objects are a class of their own.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub protected: bool,
-    /// Fields of it that others may set.
+    /// Fields that others may set.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub shared: BTreeSet<SharedField>,
-    /// Where what is there cannot be changed into this, it may be deleted and made anew.
+    /// Set if the live object may be deleted and created again when the declaration changes
+    /// immutable fields.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub replace: bool,
-    /// What is done about something that others add to it, where the app says so.
+    /// Rules for the additions of others, where the app sets any.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub additions: BTreeSet<AdditionRule>,
-    /// It runs to its end and is then removed by the target itself: once it was made, its absence
-    /// is no drift.
+    /// Set if the object runs to its end and is then removed by the target itself: once it was
+    /// created, its absence is no drift.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub once: bool,
 }
 
-/// What is done about something that others add at a path or below it. What the path means is for
-/// the target to say.
+/// The treatment of additions at a path or below it. The target defines the meaning of the path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AdditionRule {
     pub path: Arc<str>,
     pub then: Treat,
 }
 
-/// What is done about an addition, the gentler the later.
+/// The treatment of an addition. A later variant is gentler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Treat {
-    /// It is taken out.
+    /// Remove the addition.
     Heal,
-    /// It is told once, and left alone.
+    /// Report the addition once, and leave it alone.
     Report,
-    /// It is nobody's business.
+    /// Neither remove nor report the addition.
     Ignore,
 }
 
-/// A field of a declared object that others may set. What the path means is for the target to say.
+/// A field of a declared object that others may set. The target defines the meaning of the path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SharedField {
     pub path: Arc<str>,
-    /// Who may: the name under which the target records the writes. Whoever it is, if unsaid.
+    /// The name under which the target records the permitted writer. If omitted, any writer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub writer: Option<Arc<str>>,
 }
@@ -84,7 +84,7 @@ fn is_zero(wave: &i32) -> bool {
 }
 
 impl Resource {
-    /// The digest of what is declared.
+    /// Returns the digest of the declaration.
     pub fn digest(&self) -> Digest {
         canonical::digest_of(self)
     }

@@ -1,5 +1,5 @@
-//! Secrets: a type that cannot be printed, and the reference that stands for one in plans, bundles
-//! and the ledger.
+//! Secrets: a type that cannot be printed, and the reference that replaces a secret in plans,
+//! bundles and the ledger.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl<T> Secret<T> {
         Self(value)
     }
 
-    /// The value itself. Every call is a place to review.
+    /// Returns the value itself. Every call is a place to review.
     pub const fn open(&self) -> &T {
         &self.0
     }
@@ -30,23 +30,23 @@ impl<T> fmt::Debug for Secret<T> {
     }
 }
 
-/// Stands for a secret: where its sealed bytes are, and a keyed digest that says only "same" or
-/// "changed".
+/// A reference to a secret: the location of its sealed bytes, and a keyed digest that shows only
+/// "same" or "changed".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SecretRef {
-    /// Names the sealed bytes within the bundle.
+    /// The name of the sealed bytes within the bundle.
     pub name: Arc<str>,
     pub digest: KeyedDigest,
 }
 
-/// Whether a declared object holds what nobody may see: a Secret of whatever API, or a file, a
-/// command or a variable of a host that says so.
+/// Reports whether a declared object contains secret values: a Secret of any API, or a host's file,
+/// command or variable that is marked as sensitive.
 pub fn holds_secrets(kind: &str, body: &Value) -> bool {
     kind == "Secret" || says_sensitive(body)
 }
 
-/// Whether `sensitive` stands there with any word for true: which of them are booleans, readers of
-/// YAML do not agree on.
+/// Reports whether `sensitive` is set to any word for true: YAML readers do not agree on which of
+/// them are booleans.
 fn says_sensitive(value: &Value) -> bool {
     let is_true = |value: &Value| match value {
         Value::Bool(is_true) => *is_true,

@@ -1,4 +1,4 @@
-//! Everything a decision may look at, borrowed from whoever holds it. What is not in here cannot
+//! The complete input of a decision, borrowed from its owners. Nothing outside of a snapshot can
 //! influence a plan.
 
 use std::collections::BTreeMap;
@@ -26,29 +26,29 @@ pub struct Snapshot<'a> {
     pub target: &'a TargetStanding,
     pub rules: &'a Rules,
     pub states: States,
-    /// The bundle the app is to be held at.
+    /// The bundle at which the app is to be held.
     pub bundle: &'a Bundle,
-    /// The app is being taken down: nothing is declared any more.
+    /// Set if the app is being retired: nothing is declared any more.
     pub retiring: bool,
-    /// The bundle is the last good one, held after a failure.
+    /// Set if the bundle is the last good one, held after a failure.
     pub rolling_back: bool,
-    /// The app has converged at this bundle before: without a baseline, a difference is drift and
-    /// not a declared change.
+    /// Set if the app has converged at this bundle before: without a baseline, a difference is then
+    /// drift and not a declared change.
     pub converged_before: bool,
-    /// This app's claims on this target.
+    /// The app's claims on this target.
     pub claims: &'a BTreeMap<Key, Arc<Claim>>,
     /// Keys of this app that another app claims or declares.
     pub elsewhere: &'a BTreeMap<Key, Elsewhere>,
     pub baselines: &'a BTreeMap<Key, Baseline>,
     pub observation: &'a Observation,
-    /// Since when each key was seen without the object we own there, look after look.
+    /// The time since which every observation of a key has lacked the object we own there.
     pub missing_since: &'a BTreeMap<Key, Timestamp>,
-    /// Intents on this app's keys whose end is not known.
+    /// Intents on this app's keys whose end is unknown.
     pub open_intents: &'a BTreeMap<Key, IntentId>,
-    /// Resources that failed or fight, and until when they are left alone.
+    /// Resources that failed or fight with another writer, and until when they are left alone.
     pub backing_off: &'a BTreeMap<Key, Timestamp>,
-    /// An app that reads the same stores and has not seen their heads yet: it may be about to
-    /// declare what this one no longer does.
+    /// An app that reads the same stores and has not rendered their heads yet: it may be about to
+    /// declare a resource that this app no longer declares.
     pub unconsidered: Option<&'a AppId>,
     /// Apps this one depends on that have not converged.
     pub waiting_for: &'a [AppId],
@@ -62,9 +62,9 @@ pub struct Snapshot<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     pub prune: bool,
-    /// Take over what exists under a declared key and nobody claims.
+    /// Take over objects that exist under a declared key and that no app claims.
     pub adopt: bool,
-    /// Where its scope lets it write.
+    /// The boundary that the app's scope sets.
     pub boundary: Boundary,
 }
 
@@ -74,16 +74,17 @@ impl Default for Rules {
     }
 }
 
-/// How a target stands, as far as a decision needs it.
+/// The state of a target, as far as a decision needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetStanding {
     pub identity: TargetIdentity,
-    /// Until this instant nothing is deleted: the installation is new.
+    /// Nothing is deleted until this instant: the installation is new.
     pub quarantine_until: Timestamp,
-    /// What it shows includes its own latest writes. Where it may lag, absence is believed only
-    /// when seen twice, a while apart.
+    /// Set if reads include the target's own latest writes. On a target that may lag, absence is
+    /// believed only when it is observed twice, some time apart.
     pub fresh_reads: bool,
-    /// The circuit breaker opened and no full, fresh look has been had since.
+    /// Set if the circuit breaker opened and there has been no complete and fresh observation
+    /// since.
     pub breaker_open: bool,
 }
 
@@ -91,19 +92,20 @@ pub struct TargetStanding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
     pub app: AppId,
-    /// Its claim, where it owns the object.
+    /// The other app's claim, if it owns the object.
     pub claim: Option<Arc<Claim>>,
     pub declares: bool,
 }
 
 impl Elsewhere {
-    /// Its claim, where it owns the object and no longer declares it: free to be taken over.
+    /// Returns the other app's claim if it owns the object and no longer declares it: free to be
+    /// taken over.
     pub fn handed_over(&self) -> Option<&Claim> {
         self.claim.as_deref().filter(|_| !self.declares)
     }
 }
 
-/// What may be deleted, and what of it is spent.
+/// The budgets for deletes, and the spent part of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Resources the app owns.
@@ -117,86 +119,86 @@ pub struct Budget {
     pub allowance: Option<PruneAllowance>,
 }
 
-/// The answers to questions an earlier decision asked, with what they hold for.
+/// The answers to questions of an earlier decision, each with the state it holds for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
     pub fresh_render: Option<FreshRender>,
     pub previews: BTreeMap<Key, Preview>,
-    /// Changes that were refused because what is there cannot be changed.
+    /// Changes that were refused because of immutable fields.
     pub immutable: BTreeMap<Key, Immutable>,
-    /// Whether the target would take what is declared as a new object.
+    /// Results of checks whether the target would accept a declaration as a new object.
     pub replacements: BTreeMap<Key, Replacement>,
 }
 
-/// The store was read and rendered once more, without any cache.
+/// The result of reading and rendering the store again, without any cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreshRender {
-    /// The bundle it was asked for.
+    /// The bundle that the question was about.
     pub of: Digest,
-    /// What came out.
+    /// The bundle that the render gave.
     pub rendered: Digest,
     pub at: Timestamp,
 }
 
-/// What the target says it would do.
+/// The target's verdict on a change that was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// It holds only for this version of the object…
+    /// The verdict holds only for this version of the object…
     pub version: LiveVersion,
     /// …and this declaration.
     pub declared: Digest,
     pub verdict: Result<(), String>,
 }
 
-/// The target refused a change, because what is there cannot be changed into what is declared.
+/// A target's refusal to change immutable fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Immutable {
-    /// It was said of this object…
+    /// The refusal holds for this object…
     pub uid: Uid,
-    /// …of this declaration…
+    /// …this declaration…
     pub declared: Digest,
-    /// …and of these differences between the two, by their digest.
+    /// …and these differences between the two, by their digest.
     pub differences: Digest,
-    /// What the target said.
+    /// The target's own message.
     pub problem: String,
 }
 
-/// Whether the target would take a declaration as a new object.
+/// A target's verdict on a declaration as a new object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// It was asked for this object's sake…
+    /// The verdict was requested to replace this object…
     pub uid: Uid,
-    /// …while it was in this state…
+    /// …at this version…
     pub version: LiveVersion,
     /// …and for this declaration.
     pub declared: Digest,
-    /// When it was asked.
+    /// The time of the request.
     pub at: Timestamp,
     pub verdict: Result<(), String>,
 }
 
-/// What must be found out before a decision can be made.
+/// A fact that must be found out before a decision can be made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
     /// How did this intent end?
     Settle { intent: IntentId },
-    /// Would the target accept this declaration over what is there?
+    /// Would the target accept this declaration as an update of the live object?
     Preview { key: Key, version: LiveVersion, declared: Digest },
-    /// Would the target take this declaration as a new object, were this one not there?
+    /// Would the target accept this declaration as a new object if this one did not exist?
     Replace { key: Key, uid: Uid, version: LiveVersion, declared: Digest },
-    /// Does the store, read afresh, still give this bundle?
+    /// Does a fresh render of the store still give this bundle?
     FreshRender { bundle: Digest },
 }
 
-/// How old an observation or a fresh render may be for a delete to rest on it.
+/// The largest age of an observation or a fresh render that a delete may rest on.
 pub const FRESH: Span = Span::seconds(60);
 
-/// How far a target without fresh reads may lag behind.
+/// The longest time that a target without fresh reads may lag behind.
 pub const LAG: Span = Span::seconds(60);
 
 impl Snapshot<'_> {
-    /// Whether it is certain that the object we own under `key` is gone, given that the last look
-    /// did not show it.
+    /// Reports whether the object that we own under `key` is certainly gone, given that the last
+    /// observation did not contain it.
     pub fn is_gone(&self, key: &Key, now: Timestamp) -> bool {
         let believed = self.missing_since.get(key).is_some_and(|since| now.since(*since) > LAG);
         self.target.fresh_reads || believed || Mutant::BelieveStaleAbsence.is_on()

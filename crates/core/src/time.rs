@@ -1,5 +1,4 @@
-//! Time as a value. Core and engine never read a clock: an instant enters with the event that
-//! brings it.
+//! Time as a value. Core and engine never read a clock: each event brings its instant.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -34,7 +33,7 @@ impl Span {
         self.0
     }
 
-    /// Doubled `times` times and kept at or below `most`: the shape of every back-off.
+    /// Returns the span doubled `times` times, at most `most`: the formula of every back-off.
     #[must_use]
     pub fn doubled(self, times: u32, most: Self) -> Self {
         let factor = 1u64.checked_shl(times.min(40)).unwrap_or(u64::MAX);
@@ -60,7 +59,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// An instant: milliseconds since 1970-01-01 UTC, as read at one of the doors.
+/// An instant: milliseconds since 1970-01-01 UTC. Read outside of core and engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(u64);
@@ -74,7 +73,7 @@ impl Timestamp {
         self.0
     }
 
-    /// How long ago `earlier` was; zero when a clock went backwards.
+    /// Returns the time since `earlier`; zero if a clock went backwards.
     pub fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }

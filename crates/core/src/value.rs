@@ -25,7 +25,7 @@ pub enum Value {
     Deferred(Deferred),
 }
 
-/// A value that another resource will have: where to find it once it is there.
+/// A value that another resource will have, with the path at which to find it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Deferred {
     pub resource: Key,
@@ -40,7 +40,7 @@ pub enum Segment {
     Field(Arc<str>),
 }
 
-/// Where in a value something is: `spec.template.containers[0].image`.
+/// The place of a value within another one: `spec.template.containers[0].image`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Path(pub Vec<Segment>);
@@ -79,7 +79,7 @@ impl Value {
         Self::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
 
-    /// The value of a field, where this is a map that has it.
+    /// Returns the value of a field, if this is a map that has it.
     pub fn get(&self, field: &str) -> Option<&Self> {
         match self {
             Self::Map(map) => map.get(field),

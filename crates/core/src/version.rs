@@ -1,4 +1,4 @@
-//! Versions and revisions: what an app is made from.
+//! Versions and revisions: the inputs of an app.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name::{StoreName, VersionId};
 
-/// What an app is made from: one version of each store it reads. By store, and shared: an app is
-/// considered, accepted and good at the same one for most of its life.
+/// The inputs of an app: one version of each store it reads, ordered by store. Shared, because an
+/// app is considered, accepted and good at the same revision for most of its life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(Arc<[(StoreName, VersionId)]>);
 
@@ -18,7 +18,7 @@ impl Revision {
         Self([(store.clone(), version.clone())].into())
     }
 
-    /// The version of a store.
+    /// Returns the version of a store.
     pub fn get(&self, store: &StoreName) -> Option<&VersionId> {
         let place = self.0.binary_search_by(|(name, _)| name.cmp(store)).ok()?;
         Some(&self.0[place].1)
@@ -68,7 +68,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// How an offered head relates to the version that was accepted before.
+/// The relation of an offered head to the version that was accepted before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ancestry {
@@ -76,13 +76,13 @@ pub enum Ancestry {
     First,
     Same,
     Descendant,
-    /// The head is an ancestor of what was accepted: a mirror that lags, or a branch that was set
-    /// back. Not followed.
+    /// The head is an ancestor of the accepted version: a mirror that lags, or a branch that was
+    /// set back. Not followed.
     Older,
     /// History was rewritten: the accepted version is not an ancestor of the head.
     Rewritten,
-    /// Cannot be told (a shallow clone, a store that did not answer): treated as a reason to hold,
-    /// never as fine.
+    /// The relation is unknown (a shallow clone, a store that did not respond): a reason to hold,
+    /// never treated as fine.
     Unknown,
 }
 

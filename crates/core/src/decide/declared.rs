@@ -1,4 +1,4 @@
-//! Judges each declared resource: in place, to be made, to be put right, or to be left alone with a
+//! Judges each declared resource: in place, to be created, to be corrected, or left alone with a
 //! reason.
 
 use std::sync::Arc;
@@ -45,25 +45,25 @@ pub(super) fn judge_all(draft: &mut Draft<'_>) {
     }
 }
 
-/// One declared resource and what is remembered of it.
+/// One declared resource and its remembered state.
 struct Seen<'a> {
     key: &'a Key,
     declared: &'a Declared,
-    /// Our claim, or that of another app of ours which no longer declares the resource and so hands
-    /// it over.
+    /// Our claim, or the claim of another of our apps that no longer declares the resource and so
+    /// hands it over.
     claim: Option<&'a Claim>,
     baseline: Option<&'a Baseline>,
     elsewhere: Option<&'a Elsewhere>,
 }
 
 impl Seen<'_> {
-    /// The app the claim has to be taken from.
+    /// Returns the app that the claim has to be taken from.
     fn from(&self) -> Option<AppId> {
         let elsewhere = self.elsewhere.filter(|elsewhere| elsewhere.claim.is_some());
         elsewhere.map(|elsewhere| elsewhere.app.clone())
     }
 
-    /// The claim, if it is this app's.
+    /// Returns the claim, if it is this app's.
     fn own_claim(&self) -> Option<&Claim> {
         self.claim.filter(|_| self.from().is_none())
     }
@@ -76,8 +76,8 @@ fn not_seen(draft: &mut Draft<'_>, seen: &Seen<'_>, reason: UnknownReason) {
 }
 
 fn judge<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, presence: &'a Presence) {
-    // The common case first, and without an allocation: ours, declaration unmoved, live state
-    // unmoved.
+    // The common case first, and without an allocation: the object is ours, and neither its
+    // declaration nor its live state has changed.
     if let (Presence::Present(live), Some(claim), Some(baseline)) = (presence, seen.claim, seen.baseline) {
         let unmoved = baseline.declared == seen.declared.digest && baseline.fingerprint == live.fingerprint;
         let quiet = draft.snapshot.open_intents.is_empty() && seen.elsewhere.is_none();
@@ -153,8 +153,9 @@ fn absent<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>) {
     });
 }
 
-/// What runs once was made as this very declaration, and we have not deleted it. That nobody saw it
-/// end says nothing: nobody may have looked.
+/// Reports whether a resource that runs once was created from this very declaration, and we have
+/// not deleted it. An end that was not observed proves nothing: there may have been no observation
+/// in between.
 fn has_run(seen: &Seen<'_>, claim: &Claim) -> bool {
     seen.declared.resource.once && was_made(seen, claim) && !claim.tombstone
 }
@@ -163,13 +164,13 @@ fn was_made(seen: &Seen<'_>, claim: &Claim) -> bool {
     claim.made.as_deref() == Some(&seen.declared.digest)
 }
 
-/// How this very declaration has run already, if it was not deleted by us.
+/// Returns how the resource ended with this very declaration, if we did not delete it.
 fn ended_at(seen: &Seen<'_>, claim: &Claim) -> Option<Ended> {
     claim.ended.filter(|ended| ended.declared == seen.declared.digest && !claim.tombstone)
 }
 
-/// What runs once has run, and the target removed it afterwards: that is no drift, and it does not
-/// run again for the same declaration.
+/// Records that a resource that runs once has ended, and that the target removed it afterwards.
+/// This is no drift, and the same declaration does not run again.
 fn has_ended(draft: &mut Draft<'_>, seen: &Seen<'_>, claim: &Claim, ended: Ended) {
     if ended.failed {
         draft.decision.health = worse(draft.decision.health, Health::Degraded);
@@ -188,8 +189,8 @@ fn has_ended(draft: &mut Draft<'_>, seen: &Seen<'_>, claim: &Claim, ended: Ended
     }
 }
 
-/// What we made once is made again only when it is certain that it is gone: a lagging target would
-/// give us two.
+/// Reports whether an object is certainly gone. We create it again only then: on a lagging target
+/// we would get two.
 fn is_surely_gone(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool {
     let made_before = seen.claim.is_some_and(|claim| claim.uid.is_some());
     let sure = !made_before || draft.snapshot.is_gone(seen.key, draft.now);
@@ -228,7 +229,7 @@ fn present<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, live: &'a Live) {
     update(draft, seen, live, Update { cause, claim, differences, folds: false });
 }
 
-/// What is to be done to something that is there.
+/// An update of an existing object.
 struct Update {
     cause: Cause,
     claim: Claim,
@@ -252,20 +253,20 @@ fn update(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, Update { cause, c
     });
 }
 
-/// The claim to something that is there. What is not ours is adopted, from those who have declared
-/// it.
+/// Builds the claim on an existing object. An object that is not ours is adopted from the tools
+/// that have declared it.
 fn claim_to(draft: &Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) -> Claim {
     let origin = seen.claim.filter(|_| ours).map_or(ClaimOrigin::Adopted, |claim| claim.origin);
     let claim = claim_for(draft, seen, Some(live.uid.clone()), origin);
-    // What was claimed before, and could not or need not be written, is still to be taken from
-    // them.
+    // An object that was claimed before, but could not or need not be written, is still to be taken
+    // from them.
     match live.holders.as_ref().filter(|_| origin == ClaimOrigin::Adopted) {
         Some(holders) => Claim { folding: Some(holders.clone()).filter(|holders| !holders.0.is_empty()), ..claim },
         None => claim,
     }
 }
 
-/// What the target said when it refused this very change of this very object of ours.
+/// Returns the target's refusal of this very change of this very object of ours.
 fn refused_as_immutable<'a>(
     draft: &Draft<'a>,
     seen: &Seen<'_>,
@@ -280,8 +281,8 @@ fn refused_as_immutable<'a>(
     (ours && same).then_some(refused)
 }
 
-/// What was refused as immutable is left alone for a while, and then made anew where the app allows
-/// it; `false`: it is tried once more.
+/// Leaves an object with a refused change alone for a while, then queues it for replacement if the
+/// app allows that. Returns `false` if the change is to be tried once more.
 fn is_settled_as_immutable<'a>(
     draft: &mut Draft<'a>,
     seen: &Seen<'a>,
@@ -305,11 +306,11 @@ fn is_settled_as_immutable<'a>(
     }
 }
 
-/// The object is as declared. What may be left to do is bookkeeping: claim it, lift a tombstone,
+/// Handles an object that is as declared. Only bookkeeping may be left: claim it, lift a tombstone,
 /// learn a baseline.
 fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     if !ours && draft.is_only_observed() {
-        // All is as declared: that it is not ours keeps nobody from anything.
+        // Everything is as declared: an object that is not ours blocks nothing.
         return remarked::show(draft, seen.key, live);
     }
     if live.holders.is_some() {
@@ -340,8 +341,9 @@ fn in_place(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     }
 }
 
-/// The object is as declared, but we have not written it: without an apply of ours nothing of it
-/// would be ours, and what is no longer declared later would stay.
+/// Applies an object that is as declared but was not written by us. Without an apply of ours we
+/// would hold none of its fields, and fields that are removed from the declaration later would
+/// stay.
 fn take_over(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     let cause = declared_cause(draft, seen);
     if !may_change(draft, seen, cause) || !(ours || is_adoptable(draft, seen, live, cause)) {
@@ -355,14 +357,15 @@ fn take_over(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, ours: bool) {
     update(draft, seen, live, Update { cause, claim, differences: Vec::new(), folds: false });
 }
 
-/// An equal object that is not ours is claimed only where a change of it would be allowed too.
+/// Reports whether an equal object that is not ours may be claimed: only where a change of it would
+/// be allowed too.
 fn may_claim(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live) -> bool {
     let cause = declared_cause(draft, seen);
     may_change(draft, seen, cause) && is_adoptable(draft, seen, live, cause)
 }
 
-/// Whether the modes, the scope, back-off and dependencies allow a change now; reports where they
-/// do not.
+/// Reports whether the modes, the scope, back-off and dependencies allow a change now. Adds the
+/// reason to the report if they do not.
 fn may_change(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause) -> bool {
     match hindrance(draft, seen, cause) {
         Some(why) => {
@@ -388,13 +391,14 @@ fn hindrance(draft: &Draft<'_>, seen: &Seen<'_>, cause: Cause) -> Option<Why> {
     waits.map(|app| Why::AppNotReady { app: app.clone() })
 }
 
-/// Whether something that is there and not ours may be taken over: only after the target said it
-/// would accept it.
+/// Reports whether an existing object that is not ours may be taken over: only after the target has
+/// confirmed that it would accept this.
 fn may_adopt(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Cause) -> bool {
     is_adoptable(draft, seen, live, cause) && is_acceptable(draft, seen, live, cause)
 }
 
-/// Whether the target said that it would accept the declaration over what is there.
+/// Reports whether the target has confirmed that it would accept the declaration as an update of
+/// the live object.
 fn is_acceptable(draft: &mut Draft<'_>, seen: &Seen<'_>, live: &Live, cause: Cause) -> bool {
     let (version, declared) = (&live.version, seen.declared.digest);
     let why = match draft.snapshot.answers.previews.get(seen.key) {
@@ -428,7 +432,7 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
     let same = |claim: &&Claim| uid.is_some() && (claim.uid.is_none() || claim.uid == uid);
     let made = seen.claim.filter(same).and_then(|claim| claim.made.clone());
     let folding = seen.claim.filter(same).and_then(|claim| claim.folding.clone());
-    // Once it is meant to be something else, going back is something new.
+    // After another declaration, going back to the first one is a new change.
     let made = made.filter(|made| **made == seen.declared.digest);
     let told = seen.own_claim().filter(|_| uid.is_some()).and_then(|claim| claim.told.clone());
     Claim {
@@ -447,14 +451,14 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
     }
 }
 
-/// The same incarnation that we claimed. A claim that never learned its UID, and whose intent is
-/// closed, is of a create that a person said had happened: then what stands there is ours.
+/// Reports whether this is the incarnation that we claimed. A claim without a UID whose intent is
+/// closed belongs to a create that a person confirmed: then the live object is ours.
 fn is_ours(claim: &Claim, live: &Live) -> bool {
     claim.uid.as_ref().is_none_or(|uid| *uid == live.uid)
 }
 
-/// The declaration is the one that was last seen in place, so a difference came from elsewhere.
-/// Where nothing is ever written all of it does.
+/// Reports whether the declaration is the one that was last observed in place, so that a difference
+/// has another origin. In an app that is only observed, every difference has.
 fn is_unmoved(draft: &Draft<'_>, seen: &Seen<'_>) -> bool {
     match seen.baseline {
         _ if draft.is_only_observed() => true,
@@ -477,10 +481,10 @@ fn drifted(draft: &mut Draft<'_>, seen: &Seen<'_>, cause: Cause, differences: &[
     draft.decision.drifts.push(Drift { key, cause, differences, writer, beside: Vec::new() });
 }
 
-/// In what something that is there differs from its declaration.
+/// Returns the differences between a live object and its declaration.
 pub(super) fn differences(resource: &Resource, live: &Live) -> Vec<Difference> {
     let mut differences = diff(&resource.body, &live.value);
-    // What is known only once another resource exists cannot be compared before.
+    // A deferred value cannot be compared before the other resource exists.
     differences.retain(|difference| !matches!(difference.before, Some(Value::Deferred(_))));
     differences
 }

@@ -1,10 +1,14 @@
-//! The decision: `(Snapshot, now) → plan + report + questions`. Pure; equal input gives an equal
-//! answer.
+//! The decision: `(Snapshot, now) → plan + report + questions`. Pure: equal input gives equal
+//! output.
 //!
-//! It never fails on what it is given: what cannot be done is withheld with a reason, what must be
-//! found out is asked. [`declared`] judges what the bundle declares, [`order`] puts the steps in
-//! order, [`remarked`] tells what stands on it and is left alone, [`replaced`] judges what has to
-//! be made anew, [`undeclared`] what we own beside what is declared.
+//! It never fails on its input. A change that cannot be made is withheld with a reason; a missing
+//! fact becomes a question.
+//!
+//! - [`declared`] judges the resources of the bundle.
+//! - [`order`] puts the steps in order.
+//! - [`remarked`] reports undeclared fields that are left alone.
+//! - [`replaced`] judges objects that must be deleted and created again.
+//! - [`undeclared`] judges objects that we own and do not declare.
 
 mod declared;
 mod order;
@@ -32,47 +36,49 @@ use crate::resource::Resource;
 use crate::snapshot::{Question, Snapshot};
 use crate::time::Timestamp;
 
-/// What to do, what not to do and why, and what must be known first.
+/// The outcome of a decision: the plan, the changes that are withheld and why, and the questions
+/// that must be answered first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub plan: Plan,
     pub report: Vec<Withheld>,
     pub questions: BTreeSet<Question>,
-    /// Claims that follow from what was seen, without touching the target: absence observed, an
-    /// equal object adopted.
+    /// Changes of claims that follow from the observation, without touching the target: absence
+    /// observed, an equal object adopted.
     pub changes: Vec<Change>,
-    /// Baselines learned from what was seen.
+    /// Baselines learned from the observation.
     pub baselines: Vec<(Key, Baseline)>,
-    /// Every such departure, healed or not.
+    /// Every drift, healed or not.
     pub drifts: Vec<Drift>,
-    /// What stands undeclared on what is in place, and is left alone. It makes nothing out of sync.
+    /// Undeclared fields of objects in place that are left alone. They do not put the app out of
+    /// sync.
     pub remarks: Vec<Drift>,
-    /// What of that nobody was told of yet.
+    /// The remarks that were not reported to people yet.
     pub told: Vec<Drift>,
-    /// What was told and is there no longer.
+    /// Remarks that were reported and no longer hold.
     pub over: Vec<Over>,
-    /// Everything declared was seen to be as declared.
+    /// Set if every declared object was observed to be as declared.
     pub in_sync: bool,
-    /// The worst health of what is declared.
+    /// The worst health of the declared objects.
     pub health: Health,
 }
 
-/// The observed state left the last converged one while the declaration did not move; or differs at
-/// all, where it is only observed.
+/// A drift: the observed state left the last converged one while the declaration did not change. In
+/// an app that is only observed, any difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
     pub key: Key,
     pub cause: Cause,
     pub differences: Vec<Difference>,
     pub writer: Writer,
-    /// Where something stands that is not declared and is left alone, in the target's own words.
-    /// Then nothing differs.
+    /// Paths of undeclared fields that are left alone, in the target's notation. If there are any,
+    /// nothing differs.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub beside: Vec<Arc<str>>,
 }
 
-/// What was told of an object and is so no longer: what stood undeclared in these places or,
-/// without any, all that had drifted.
+/// The end of what was reported about an object: of the undeclared fields at these paths, or,
+/// without paths, of its drift.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Over {
     pub key: Key,
@@ -80,13 +86,13 @@ pub struct Over {
 }
 
 impl Decision {
-    /// Nothing to do, nothing to ask, nothing to record.
+    /// Reports whether there is nothing to do, to ask or to record.
     pub fn is_idle(&self) -> bool {
         self.plan.is_empty() && self.questions.is_empty() && self.changes.is_empty()
     }
 }
 
-/// Whether something that is there is as it is declared.
+/// Reports whether a live object is as declared.
 pub fn is_as_declared(resource: &Resource, live: &Live) -> bool {
     declared::differences(resource, live).is_empty()
 }
@@ -103,17 +109,17 @@ pub fn decide(snapshot: &Snapshot<'_>, now: Timestamp) -> Decision {
     draft.finish()
 }
 
-/// A decision in the making.
+/// A decision under construction.
 struct Draft<'a> {
     snapshot: &'a Snapshot<'a>,
     now: Timestamp,
     decision: Decision,
-    /// What cannot be changed into its declaration.
+    /// Objects that cannot be changed in place to their declaration.
     stuck: Vec<replaced::Stuck<'a>>,
-    /// What is declared and not there.
+    /// Declared resources without a live object.
     missing: Vec<&'a Key>,
-    /// The earliest wave that is not through, and what of it is not: nothing new of later ones is
-    /// begun.
+    /// The earliest wave that is not finished, with its first unfinished key: nothing new of later
+    /// waves is begun.
     unfinished: Option<(i32, Key)>,
 }
 
@@ -150,7 +156,7 @@ impl<'a> Draft<'a> {
         self.decision.report.push(Withheld { key: key.clone(), cause, why: why.into() });
     }
 
-    /// Differences are reported, and never written.
+    /// Reports whether differences are only reported, and never written.
     fn is_only_observed(&self) -> bool {
         self.snapshot.states.contains(State::Observe)
     }
@@ -160,8 +166,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Walks a map once, beside another walk in the same order. Looking keys up one by one would cost a
-/// descent each.
+/// A walk over a map in step with another walk in the same order. A separate lookup would cost one
+/// descent of the tree per key.
 struct Cursor<'a, V> {
     rest: Peekable<btree_map::Iter<'a, Key, V>>,
 }
@@ -171,7 +177,7 @@ impl<'a, V> Cursor<'a, V> {
         Self { rest: map.iter().peekable() }
     }
 
-    /// The value under `key`. Keys must be asked for in ascending order.
+    /// Returns the value under `key`. Keys must be requested in ascending order.
     fn seek(&mut self, key: &Key) -> Option<&'a V> {
         while let Some((next, value)) = self.rest.peek() {
             match (*next).cmp(key) {

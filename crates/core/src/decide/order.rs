@@ -1,5 +1,5 @@
-//! Puts steps in order and holds back those that come after something that is not in place, or not
-//! well yet.
+//! Puts steps in order. Withholds those that come after a resource that is not in place or not
+//! healthy yet.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,9 @@ pub(super) fn put_in_order(draft: &mut Draft<'_>) {
     draft.decision.plan.steps.sort_by(|a, b| (a.rank, &a.key).cmp(&(b.rank, &b.key)));
 }
 
-/// A step is taken only when all it comes after is in place or made by an earlier step of the same
-/// plan. What has to be healthy too before something else follows is not made by the same plan: how
-/// it does is seen only afterwards.
+/// Withholds steps that must wait. A step is taken only if every resource before it is in place or
+/// is created by an earlier step of the same plan. A resource that must also be healthy cannot be
+/// created by the same plan: its health is only observed afterwards.
 fn hold_back(draft: &mut Draft<'_>) {
     if draft.decision.plan.steps.is_empty() && draft.stuck.is_empty() {
         return;
@@ -53,15 +53,16 @@ fn hold_back(draft: &mut Draft<'_>) {
     }
 }
 
-/// What nothing is done about now, though something would have to be.
+/// Returns the keys that need a change but get none now.
 fn unready(draft: &Draft<'_>) -> BTreeSet<Key> {
-    // That nobody saw something end is told, and nothing has to be done about it.
+    // An end that was not observed is reported, but needs no change.
     let waiting = draft.decision.report.iter().filter(|withheld| withheld.why != Why::NotSeenToEnd);
     let stuck = draft.stuck.iter().map(|stuck| &stuck.claim.key);
     waiting.map(|withheld| &withheld.key).chain(stuck).cloned().collect()
 }
 
-/// The earliest wave of which something is not in place or not healthy, with the first such key.
+/// Returns the earliest wave with a resource that is not in place or not healthy, and its first
+/// such key.
 fn first_unfinished(draft: &Draft<'_>, unready: &BTreeSet<Key>) -> Option<(i32, Key)> {
     let changing: BTreeSet<&Key> = draft.decision.plan.steps.iter().map(|step| &step.key).collect();
     let declared = draft.snapshot.bundle.resources().iter();
@@ -70,7 +71,8 @@ fn first_unfinished(draft: &Draft<'_>, unready: &BTreeSet<Key>) -> Option<(i32, 
     unfinished.map(|(key, declared)| (declared.wave, key)).min().map(|(wave, key)| (wave, key.clone()))
 }
 
-/// Healthy; or gone after it ran to a good end, which the caller knows to be no gap.
+/// Reports whether a resource is healthy, or gone after it ended with success. The caller knows
+/// that its absence is no gap.
 fn is_well(snapshot: &Snapshot<'_>, key: &Key) -> bool {
     match snapshot.observation.states.get(key).and_then(Observed::as_known) {
         Some(Presence::Present(live)) => live.health == Health::Healthy,
@@ -81,8 +83,9 @@ fn is_well(snapshot: &Snapshot<'_>, key: &Key) -> bool {
     }
 }
 
-/// Why something waits for the health of what it comes after. What is put right does not wait for
-/// what is ill, only for what is still on its way: that has served it before.
+/// Returns why a resource waits for the health of one before it. A heal does not wait for resources
+/// that are ill, only for those that are progressing: the healed resource worked with the ill ones
+/// before.
 pub(super) fn not_healthy_before(
     snapshot: &Snapshot<'_>,
     resource: &Resource,
@@ -100,8 +103,8 @@ pub(super) fn not_healthy_before(
     Some(Why::DependencyNotHealthy { key: key.clone() })
 }
 
-/// Why something waits for an earlier wave. Only what is new comes in waves: whatever is wrong
-/// elsewhere, drift is put right.
+/// Returns why a resource waits for an earlier wave. Only new declarations come in waves: drift is
+/// healed whatever is wrong elsewhere.
 pub(super) fn in_a_later_wave(draft: &Draft<'_>, key: &Key, cause: Cause) -> Option<Why> {
     let (wave, first) = draft.unfinished.as_ref()?;
     let later = draft.snapshot.bundle.resources().get(key).is_some_and(|declared| declared.wave > *wave);

@@ -1,5 +1,5 @@
-//! What stands undeclared on what is ours and is left alone: told once, and again when it is over.
-//! Nothing is ever done about it.
+//! Judges undeclared fields on objects of ours that are left alone. They are reported once, and
+//! again when they are gone. Nothing is ever done about them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::live::{Live, Remark};
 
 use super::{Draft, Drift, Over};
 
-/// Whether nothing is new or over.
+/// Reports whether no remark is new or gone.
 pub(super) fn is_told(claim: &Claim, live: &Live) -> bool {
     match (live.remarks.as_deref(), &claim.told) {
         (None, _) => true,
@@ -26,15 +26,15 @@ fn stands(told: &ReportedRemark, remarks: &[Remark]) -> bool {
     remarks.iter().any(|remark| remark.path == told.path && remark.holder == told.holder)
 }
 
-/// Keeps what stands there for people to see.
+/// Adds the current remarks to the decision, for people to read.
 pub(super) fn show(draft: &mut Draft<'_>, key: &Key, live: &Live) {
     if let Some(remarks) = live.remarks.as_deref().filter(|remarks| !remarks.is_empty()) {
         draft.decision.remarks.extend(grouped(key, remarks.iter()));
     }
 }
 
-/// Tells what is new and what is over; answers what the claim says from now on. `before`: the claim
-/// it was told under.
+/// Adds new and ended remarks to the decision. Returns the set that the claim records from now on.
+/// `before` is the claim with the remarks that were reported so far.
 pub(super) fn tell(
     draft: &mut Draft<'_>,
     key: &Key,
@@ -57,7 +57,7 @@ pub(super) fn tell(
     (!now.is_empty()).then(|| Arc::new(now))
 }
 
-/// The object is gone, and all that stood on it.
+/// Ends all remarks about an object that is gone.
 pub(super) fn end(draft: &mut Draft<'_>, claim: &Claim) {
     if let Some(told) = &claim.told {
         let paths = told.iter().map(|told| Arc::clone(&told.path)).collect();
@@ -65,7 +65,7 @@ pub(super) fn end(draft: &mut Draft<'_>, claim: &Claim) {
     }
 }
 
-/// The same, where the claim stays.
+/// Ends all remarks about an object whose claim stays.
 pub(super) fn end_and_forget(draft: &mut Draft<'_>, claim: &Claim) {
     if claim.told.is_some() {
         end(draft, claim);
@@ -74,7 +74,7 @@ pub(super) fn end_and_forget(draft: &mut Draft<'_>, claim: &Claim) {
     }
 }
 
-/// One drift for all that the same one did for the same reason.
+/// Groups remarks: one drift for each holder and cause.
 fn grouped<'r>(key: &Key, remarks: impl Iterator<Item = &'r Remark>) -> Vec<Drift> {
     let mut found: Vec<(&Remark, Drift)> = Vec::new();
     for remark in remarks {

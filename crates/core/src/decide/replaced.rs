@@ -1,6 +1,6 @@
-//! Judges what cannot be changed into its declaration. It is deleted to be made anew only where its
-//! app allows it, one at a time, and only once the target said that it would take the new one:
-//! never before that, or nothing might come in its place.
+//! Judges objects that cannot be changed in place to their declaration. An object is deleted and
+//! created again only if its app allows it, one at a time, and only after the target has confirmed
+//! that it would accept the new one: otherwise nothing might replace the deleted object.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 
 use super::{Draft, order, undeclared};
 
-/// Something of ours whose change the target refused as immutable.
+/// An object of ours whose change the target refused because of immutable fields.
 pub(super) struct Stuck<'a> {
     pub(super) declared: &'a Declared,
     pub(super) claim: &'a Claim,
@@ -27,9 +27,9 @@ pub(super) struct Stuck<'a> {
 }
 
 impl Stuck<'_> {
-    /// Whether an app may allow to make it anew. Not where that would take much else with it; and
-    /// not where it was in place as declared, or made as it is declared: whoever keeps it from
-    /// staying so would have it deleted over and over.
+    /// Reports whether an app may allow the replacement. Not if it would take many other objects
+    /// with it. Not if the object was in place as declared, or was created from this declaration: a
+    /// writer that keeps changing it would have it deleted over and over.
     pub(super) fn may_be_allowed(&self, cause: Cause) -> bool {
         let made_so = self.claim.made.as_deref() == Some(&self.declared.digest);
         !self.declared.resource.protected && !made_so && matches!(cause, Cause::Declared | Cause::Rollback)
@@ -39,7 +39,7 @@ impl Stuck<'_> {
         self.declared.resource.replace || Mutant::ReplaceWithoutLeave.is_on()
     }
 
-    /// Why it is left alone for now.
+    /// Returns why the object is left alone for now.
     pub(super) fn why_not_yet(
         &self,
         snapshot: &Snapshot<'_>,
@@ -66,7 +66,8 @@ impl Stuck<'_> {
 pub(super) fn judge_all(draft: &mut Draft<'_>) {
     let mut stuck = std::mem::take(&mut draft.stuck);
     stuck.sort_by_key(|stuck| (stuck.declared.rank, &stuck.claim.key));
-    // Each of them leaves a gap until it is made anew: there is never more than one.
+    // Each replacement leaves a gap until the object is created again: there is never more than
+    // one.
     let first_step = draft.decision.plan.steps.first().map(|step| step.key.clone());
     let mut before = first_step.or_else(|| first_gap(draft, &stuck).cloned());
     for stuck in stuck {
@@ -80,8 +81,8 @@ pub(super) fn judge_all(draft: &mut Draft<'_>) {
     }
 }
 
-/// The first declared key that nothing stands under, for another reason than that it comes after
-/// one of these, or in a later wave.
+/// Returns the first declared key without a live object that is not missing because of these
+/// replacements, as resources after them or in a later wave are.
 fn first_gap<'a>(draft: &Draft<'a>, stuck: &[Stuck<'_>]) -> Option<&'a Key> {
     if stuck.is_empty() || draft.missing.is_empty() {
         return None;
@@ -99,7 +100,7 @@ fn first_gap<'a>(draft: &Draft<'a>, stuck: &[Stuck<'_>]) -> Option<&'a Key> {
     draft.missing.iter().find(|key| !behind.contains(**key)).copied()
 }
 
-/// Asks every guard, and last of all the target. `before` has to be in place first.
+/// Checks every guard, and last of all the target's verdict. `before` has to be in place first.
 fn may_replace(draft: &mut Draft<'_>, stuck: &Stuck<'_>, before: Option<&Key>) -> Result<(), Why> {
     let snapshot = draft.snapshot;
     let (permission, state) = snapshot.states.permission(Cause::Replace);
@@ -123,7 +124,7 @@ fn may_replace(draft: &mut Draft<'_>, stuck: &Stuck<'_>, before: Option<&Key>) -
     if let Some(key) = before.or(not_ready) {
         return Err(Why::DependencyNotReady { key: key.clone() });
     }
-    // Else nothing would stand there until what comes before it is well.
+    // Otherwise nothing would exist under the key until the resources before it are healthy.
     let awaited = order::not_healthy_before(snapshot, &stuck.declared.resource, Cause::Replace, &BTreeSet::new());
     if let Some(why) = awaited.or_else(|| order::in_a_later_wave(draft, &stuck.claim.key, Cause::Replace)) {
         return Err(why);
@@ -154,8 +155,8 @@ fn step_of(stuck: &Stuck<'_>) -> Step {
         cause: Cause::Replace,
         resource: Some(stuck.declared.resource.clone()),
         expect: Some(Expect { uid: live.uid.clone(), version: Some(live.version.clone()) }),
-        // No tombstone: it is still declared, so that it is made again wherever it is found gone,
-        // and costs like any other should it be pruned.
+        // No tombstone: the resource is still declared. So it is created again once it is found
+        // gone, and if it is pruned later, that delete counts against the budget.
         claim: Claim { tombstone: false, ..stuck.claim.clone() },
         from: None,
         rank: stuck.declared.rank,

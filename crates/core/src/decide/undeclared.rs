@@ -1,5 +1,5 @@
-//! Judges what we own and no longer declare: forget it where it is gone, delete it where every
-//! guard agrees, keep it elsewhere.
+//! Judges objects that we own and no longer declare: releases the claim if the object is gone,
+//! deletes the object if every guard agrees, and retains it otherwise.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::snapshot::Question;
 
 use super::{Cursor, Draft, remarked};
 
-/// Something of ours that stands on the target and is not declared any more.
+/// An existing object of ours that is no longer declared.
 struct Candidate<'a> {
     claim: &'a Claim,
     live: &'a Live,
@@ -80,8 +80,8 @@ fn judge<'a>(
             None => Some(Candidate { claim, live }),
         },
         Presence::Present(live) if Mutant::DropUidCheck.is_on() => Some(Candidate { claim, live }),
-        // We made something here whose UID nobody could tell us. It may be this: remembered, but
-        // not ours to delete.
+        // We created an object here whose UID is unknown. It may be this one: we record it, but it
+        // is not ours to delete.
         Presence::Present(live) if claim.uid.is_none() => {
             let claim = Claim { uid: Some(live.uid.clone()), origin: ClaimOrigin::Adopted, ..claim.clone() };
             draft.decision.changes.push(Change::PutClaim { claim: Arc::new(claim), from: None });
@@ -91,7 +91,8 @@ fn judge<'a>(
             draft.withhold(key, cause, Why::PerhapsGone);
             None
         }
-        // Gone, or in the hands of someone else: either way there is nothing of ours here any more.
+        // The object is gone, or it belongs to another owner: either way nothing here is ours any
+        // more.
         Presence::Absent | Presence::Present(_) => {
             remarked::end(draft, claim);
             draft.decision.changes.push(dropped(claim));
@@ -100,20 +101,21 @@ fn judge<'a>(
     }
 }
 
-/// Why an object is not deleted whose delete the target has accepted before: repeating it changes
-/// nothing, so its end is awaited. What retiring releases without deleting it is not waited for.
+/// Returns why an object is not deleted whose delete the target has accepted before: repeating it
+/// changes nothing, so we wait for its end. Retiring does not wait for objects that it releases
+/// without deleting.
 fn awaited(draft: &Draft<'_>, claim: &Claim, live: &Live) -> Option<Why> {
     let released = draft.snapshot.retiring && (claim.origin == ClaimOrigin::Adopted || live.controlled);
     deleting(live).filter(|_| !released && !Mutant::RepeatDelete.is_on())
 }
 
-/// Why something that is being deleted is left alone.
+/// Returns why an object that is being deleted is left alone.
 pub(super) fn deleting(live: &Live) -> Option<Why> {
     live.deleting.as_ref().map(|finalizers| Why::Deleting { finalizers: Arc::clone(finalizers) })
 }
 
-/// Asks every guard, the cheap and general ones first; what passes is deleted in reverse order of
-/// its making.
+/// Checks every guard, the cheap and general ones first, and deletes the objects that pass in
+/// reverse order of their creation.
 fn prune(draft: &mut Draft<'_>, mut candidates: Vec<Candidate<'_>>, cause: Cause) {
     let snapshot = draft.snapshot;
     let other_changes = !draft.decision.plan.is_empty() || !draft.decision.in_sync;
@@ -132,8 +134,8 @@ fn prune(draft: &mut Draft<'_>, mut candidates: Vec<Candidate<'_>>, cause: Cause
     candidates.sort_by(|a, b| (b.claim.rank, &b.claim.key).cmp(&(a.claim.rank, &a.claim.key)));
     let mut purse = DeleteBudget::new(snapshot.budget, snapshot.bundle.digest(), snapshot.retiring);
     let last = candidates.first().map_or(0, |candidate| candidate.claim.rank);
-    // What a kept object was made after is kept too: deletes go in reverse, without leaving one
-    // out.
+    // Objects that come before a retained one are retained too: deletes run in reverse order
+    // without gaps.
     let mut kept_rank = 0;
     for candidate in candidates {
         let rank = candidate.claim.rank;
@@ -160,8 +162,8 @@ fn prune_one(
         return Err(Why::BackingOff { until: *until });
     }
     if draft.snapshot.retiring && (claim.origin == ClaimOrigin::Adopted || live.controlled) {
-        // It was there before the app, or is another's: retiring lets go of it without deleting,
-        // whatever else was allowed.
+        // The object existed before the app, or another object controls it: retiring releases it
+        // without deleting it, whatever else was allowed.
         remarked::end(draft, claim);
         draft.decision.changes.push(dropped(claim));
         return Ok(());

@@ -1,4 +1,4 @@
-//! Objects that others made and hold: adopted by a write, and then folded once.
+//! Objects that other tools created and hold: adopted by a write, and then folded once.
 
 use super::world::{NOW, World, app, key, live, reasons, resource, verbs};
 use crate::check::{Rule, check};
@@ -19,21 +19,21 @@ fn folding() -> Option<Box<Holders>> {
     Some(Box::new(holders()))
 }
 
-/// An object that we have not written, and who declared it.
+/// An object that we have not written, with the tools that declared it.
 fn held_by(mut world: World, uid: &str, content: u8, holders: Holders) -> World {
     let live = Live { holders: Some(Box::new(holders)), ..live(uid, content) };
     world.observation.states.insert(key(1), Observed::known(Presence::Present(live), NOW));
     world
 }
 
-/// The target would accept what is declared.
+/// The target would accept the declaration.
 fn acceptable(mut world: World) -> World {
     let (version, declared) = (LiveVersion::new("v7").unwrap(), resource(1, 1).digest());
     world.answers.previews.insert(key(1), Preview { version, declared, verdict: Ok(()) });
     world
 }
 
-/// An object of ours whose former holders have not let go of it yet.
+/// An object of ours whose former holders have not given up its fields yet.
 fn pending() -> World {
     let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1);
     world.claimed(1).folding = folding();

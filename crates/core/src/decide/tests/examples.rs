@@ -1,4 +1,4 @@
-//! One decision each, as a user would meet it.
+//! Examples: one decision each, as a user would meet it.
 
 use crate::boundary::{Boundary, Grants, Pattern};
 use crate::bundle::Bundle;
@@ -69,7 +69,7 @@ fn a_moved_declaration_is_a_declared_change() {
 #[test]
 fn whatever_differs_in_an_app_that_is_only_observed_is_drift_and_what_does_not_is_no_news() {
     let mut world = World::new(&[(1, 1), (2, 2), (3, 3)]).live(1, "stranger", 9).live(2, "stranger", 2).absent(3);
-    // A declaration that moved is not followed by anybody of ours either.
+    // An object of ours whose declaration changed is not written either.
     world = world.converged(3, "u3", 4).absent(3);
     world.states = [State::Observe].into_iter().collect();
     let decision = world.decide();
@@ -165,7 +165,7 @@ fn a_tombstone_stays_until_absence_is_seen() {
     assert!(matches!(&world.absent(2).decide().changes[..], [Change::DropClaim { .. }]));
 }
 
-/// Each guard on its own keeps what everything else would delete.
+/// Each guard alone retains an object that everything else would delete.
 #[test]
 fn every_guard_keeps_on_its_own() {
     type Guard = (fn(&mut World), fn(&Why) -> bool);
@@ -269,17 +269,17 @@ fn what_runs_once_is_not_made_again_though_nobody_saw_it_end() {
         let bundle = Bundle::new(app(), TargetIdentity::new("host-1").unwrap(), vec![once(content)]).unwrap();
         World { bundle, ..world }
     };
-    // Making it is remembered from the intent on.
+    // A create is remembered from the intent on.
     let first = declaring(1, World::new(&[]).absent(1)).decide();
     assert_eq!(verbs(&first), [(Verb::Create, Cause::Declared)]);
     let made = first.plan.steps[0].claim.clone();
     assert_eq!(made.made.as_deref(), Some(&once(1).digest()));
-    // So is what was found in place.
+    // So is an object that was found in place.
     let seen = declaring(1, World::new(&[]).claim(1, Some("u1")).live(1, "u1", 1)).decide();
     let [Change::PutClaim { claim: adopted, from: None }] = &seen.changes[..] else { panic!("{:?}", seen.changes) };
     assert_eq!(adopted.made, made.made);
     let known = Claim { uid: Some(Uid::new("u1").unwrap()), ..made.clone() };
-    // A claim without a UID is of a create that a person said had happened.
+    // A claim without a UID belongs to a create that a person confirmed.
     for claim in [known.clone(), made] {
         let mut world = declaring(1, World::new(&[]).absent(1));
         world.claims.insert(key(1), Arc::new(claim));
@@ -295,7 +295,8 @@ fn what_runs_once_is_not_made_again_though_nobody_saw_it_end() {
         changed.claims.insert(key(1), Arc::clone(claim));
         assert_eq!(verbs(&changed.decide()), [(Verb::Create, Cause::Declared)]);
     }
-    // What we deleted ourselves has to be made again; what cannot be seen is not gone.
+    // An object that we deleted ourselves has to be created again; one that cannot be observed is
+    // not gone.
     let mut deleted = declaring(1, World::new(&[]).absent(1));
     deleted.claims.insert(key(1), Arc::new(Claim { tombstone: true, ..known.clone() }));
     assert_eq!(verbs(&deleted.decide()), [(Verb::Create, Cause::Declared)]);
@@ -396,7 +397,7 @@ fn a_delete_that_was_accepted_is_awaited_and_not_repeated() {
     let finalizers: Arc<[Arc<str>]> = ["example.com/backup".into()].into();
     let deleting = Live { deleting: Some(finalizers.clone()), ..live("u2", 1) };
     world.observation.states.insert(key(2), Observed::known(Presence::Present(deleting), NOW));
-    // Also when another program deleted it, so that no budget paid for the delete.
+    // Also if another program deleted it, so that no budget paid for the delete.
     for tombstone in [true, false] {
         world.claimed(2).tombstone = tombstone;
         let decision = world.decide();

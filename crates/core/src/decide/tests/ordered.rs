@@ -1,4 +1,4 @@
-//! What comes before what: waves, and what has to be healthy before something else follows.
+//! Order: waves, and resources that must be healthy before others follow.
 
 use std::collections::BTreeSet;
 
@@ -120,7 +120,7 @@ fn heals_wait_until_what_is_awaited_is_there_and_not_until_it_is_well() {
         assert_eq!(verbs(&world.decide()), [(Verb::Create, Cause::Drift)], "{health:?}");
         assert_eq!(keys(&world), [2]);
         assert_eq!(check(&world.decide().plan, &world.view(&app()), NOW), []);
-        // What is on its way, or changed by the same plan, is waited for.
+        // A resource that is progressing, or changed by the same plan, is waited for.
         for early in [sick(world.clone(), 1, Health::Progressing), world.clone().absent(1), world.clone().unknown(1)] {
             let violations = check(&world.decide().plan, &early.view(&app()), NOW);
             assert!(violations.iter().any(|violation| violation.rule == Rule::InItsTurn), "{violations:?}");

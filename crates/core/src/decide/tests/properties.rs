@@ -1,4 +1,4 @@
-//! What no decision may ever do, over random worlds.
+//! Properties of every decision, over random worlds.
 
 use crate::bundle::Bundle;
 use crate::claim::{Claim, ClaimOrigin};
@@ -33,7 +33,7 @@ fn any_health() -> impl Strategy<Value = Health> {
     prop_oneof![4 => Just(Health::Healthy), 1 => Just(Health::Progressing), 1 => Just(Health::Degraded)]
 }
 
-/// Of each key: its wave, whether it is awaited, whether it comes after the key before.
+/// For each key: its wave, whether it is awaited, whether it comes after the key before.
 type Order = Vec<(i32, bool, bool)>;
 
 fn unordered() -> Order {
@@ -193,8 +193,8 @@ proptest! {
         prop_assert!(false, "still busy after 12 rounds: {:?}", world.decide());
     }
 
-    /// Once everything is well, waves and what is awaited keep nothing back for good: it comes to
-    /// rest as declared.
+    /// Once everything is healthy, waves and awaited resources withhold nothing for good: the world
+    /// comes to rest as declared.
     #[test]
     fn order_delays_and_never_withholds(world in any_world()) {
         let mut world = world;
@@ -213,7 +213,8 @@ proptest! {
         prop_assert!(blockers > 0 || report.is_empty(), "{report:?}");
     }
 
-    /// A key that cannot be seen changes nothing for keys that do not depend on it, deletes aside.
+    /// A key that cannot be observed changes nothing for keys that do not depend on it, except for
+    /// deletes.
     #[test]
     fn one_unseen_resource_does_not_block_the_others(world in any_world_in(Just(unordered())), blind in 0u8..6) {
         let writes = |decision: &Decision| {

@@ -1,4 +1,4 @@
-//! What stands undeclared on what is ours: told once, and nothing else.
+//! Undeclared fields on objects of ours: reported once, and nothing else.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn remarked(remarks: &[Remark]) -> Live {
     Live { remarks: Some(remarks.into()), ..live("u1", 1) }
 }
 
-/// An app in place whose object looks like this.
+/// An app in place whose object has this live state.
 fn seen(claim: Option<&Arc<Claim>>, live: Live) -> World {
     let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1);
     if let Some(claim) = claim {
@@ -52,7 +52,8 @@ fn what_is_added_is_told_once_by_writer_and_makes_nothing_out_of_sync() {
     assert_eq!(told(&first.told), expected);
     assert_eq!(told(&first.remarks), expected);
     let claim = claim_of(&first);
-    // Written anew by the same one, it is the same; and what is remembered outlives the process.
+    // If the same holder writes it again, it is the same remark; and the memory of it outlives the
+    // process.
     let again = remark(Cause::Addition, "metadata.labels.team", "kubectl", 2);
     let world = seen(Some(&claim), remarked(&[again, selector, other]));
     let mut restarted = world.clone();

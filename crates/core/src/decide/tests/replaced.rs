@@ -1,4 +1,4 @@
-//! What cannot be changed: who may have it made anew, and what must be known before.
+//! Immutable changes: which apps may replace an object, and what must be known before.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ fn replaceable(n: u8, content: u8) -> Resource {
     Resource { replace: true, ..resource(n, content) }
 }
 
-/// Ours, made with content 1 and declared with 2, which the target refused as immutable.
+/// An object of ours, created with content 1 and declared with 2, which the target refused as
+/// immutable.
 fn stuck(resources: Vec<Resource>) -> World {
     let mut world = World::new(&[]);
     for resource in &resources {
@@ -51,7 +52,7 @@ fn proven(mut world: World, resource: &Resource, uid: &str) -> World {
     world
 }
 
-/// Stuck, allowed and proven: everything that is needed.
+/// Stuck, allowed and proven: all that is needed for a replacement.
 fn ready() -> World {
     let resource = replaceable(1, 2);
     proven(stuck(vec![resource.clone()]), &resource, "u1")
@@ -288,7 +289,7 @@ fn what_was_in_place_as_declared_is_not_made_anew_over_and_over() {
     assert_eq!(verbs(&was_in_place().decide()), [(Verb::Update, Cause::Drift)]);
 }
 
-/// Ready, if it were not for somebody who made another thing of it after it was in place.
+/// Ready, except that another writer changed the object after it was in place.
 fn was_in_place() -> World {
     let mut world = ready();
     let fingerprint = crate::live::Live::fingerprint_of(&body(2));

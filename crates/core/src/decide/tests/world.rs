@@ -1,4 +1,4 @@
-//! A small world that one decision rests on, and how tests put it together.
+//! A small world for one decision, and helpers to build it.
 
 use crate::bundle::Bundle;
 use crate::check::check;
@@ -98,7 +98,7 @@ impl World {
         self
     }
 
-    /// The claim on a key, to be changed.
+    /// Returns the claim on a key, to be changed.
     pub(super) fn claimed(&mut self, n: u8) -> &mut Claim {
         Arc::make_mut(self.claims.get_mut(&key(n)).unwrap())
     }
@@ -108,7 +108,7 @@ impl World {
         self
     }
 
-    /// As it was after the engine last saw the key in place with this content.
+    /// Sets the state after the engine last observed the key in place with this content.
     pub(super) fn converged(mut self, n: u8, uid: &str, content: u8) -> Self {
         let fingerprint = Live::fingerprint_of(&body(content));
         let declared = resource(n, content).digest();
