@@ -170,7 +170,7 @@ fn special_value<'de, A: MapAccess<'de>>(name: &str, access: &mut A) -> Result<V
     };
     match access.next_key::<Cow<'de, str>>()? {
         None => Ok(value),
-        Some(extra) => Err(de::Error::custom(format!("`{extra}` stands beside `{name}`"))),
+        Some(extra) => Err(de::Error::custom(format!("unexpected `{extra}` next to `{name}`"))),
     }
 }
 

@@ -36,51 +36,51 @@ pub enum Rule {
     SameAppAndTarget,
     #[error("the app's states allow the cause")]
     Permitted,
-    #[error("the app's scope may write it")]
+    #[error("the app's scope may write the object")]
     WithinScope,
     #[error("an object is changed only where its state is known")]
     SeenBeforeChanged,
-    #[error("nothing is changed while an earlier intent on it is open")]
+    #[error("an object is not changed while an earlier intent on it is open")]
     NoOpenIntent,
-    #[error("a create is for a declared key under which nothing stands")]
+    #[error("a create is for a declared key without a live object")]
     CreateIsDeclaredAndAbsent,
-    #[error("an update is for a declared key and names the incarnation that was seen")]
+    #[error("an update is for a declared key and names the observed incarnation")]
     UpdateIsDeclaredAndSeen,
     #[error(
-        "who holds an object's fields is changed only while it is being adopted, which is recorded, and with nothing else"
+        "the managers of an object's fields change only during a recorded adoption, and in a step of their own"
     )]
     FoldIsRecorded,
-    #[error("a delete names the incarnation that is claimed and was seen")]
+    #[error("a delete names the claimed and observed incarnation")]
     DeleteIsOwned,
     #[error("a delete that the target has accepted is not repeated")]
     DeleteIsNotRepeated,
-    #[error("what is declared is not deleted")]
+    #[error("a declared object is not deleted")]
     DeclaredIsKept,
-    #[error("a delete leaves a tombstone, unless it makes room for what is declared")]
+    #[error("a delete leaves a tombstone, unless it replaces a declared object")]
     DeleteLeavesTombstone,
-    #[error("a delete rests on a complete and fresh look")]
+    #[error("a delete rests on a complete and fresh observation")]
     DeleteIsSeenWhole,
     #[error("nothing is deleted for an empty bundle unless the app is retired")]
     EmptyBundleKeepsAll,
     #[error("nothing is deleted in quarantine or behind an open breaker")]
     NoDeleteInDoubt,
-    #[error("what another object controls is not deleted")]
+    #[error("an object that another one controls is not deleted")]
     ControlledIsKept,
-    #[error("what was there before us, was rebuilt after a loss or is protected is deleted only with a person's leave")]
+    #[error("an adopted, recovered or protected object is deleted only with a person's permission")]
     LeaveForOthers,
     #[error("a prune rests on a fresh render that equals the bundle, and on `sync.prune`")]
     PruneIsRendered,
-    #[error("what another app owns and declares is not touched")]
+    #[error("an object that another app owns and declares is not changed")]
     OthersAreLeftAlone,
-    #[error("deletes stay within the budgets or a person's leave")]
+    #[error("deletes stay within the budgets or a person's permission")]
     WithinBudget,
     #[error("deletes and other changes do not share a plan")]
     PruneLast,
     #[error(
-        "what is declared is deleted only to be made anew, alone: where its app allows it, after its change was refused and the new one was not"
+        "a declared object is deleted only to be created again, alone in its plan: its app allows it, the target refused its change and would accept the new one"
     )]
     ReplaceIsProven,
-    #[error("something new is begun only when what has to be well before it is")]
+    #[error("a new resource is begun only when every resource that must be healthy before it is")]
     InItsTurn,
 }
 

@@ -170,11 +170,11 @@ impl fmt::Display for State {
             Self::Observe => "observing only",
             Self::WindowClosed => "outside its window",
             Self::Frozen => "frozen: its App document is gone from the store; restore it or retire the app",
-            Self::TargetMoved => "frozen: its target is now another system than the one that holds what it owns",
+            Self::TargetMoved => "frozen: its target is now another system than the one with the app's objects",
             Self::Suspended => "suspended",
             Self::Held => "held: run `setpoint release`",
-            Self::StoreStale => "waiting for its store to answer",
-            Self::TargetUnknown => "waiting to see its target",
+            Self::StoreStale => "waiting for its store to respond",
+            Self::TargetUnknown => "waiting until its target can be observed",
         })
     }
 }

@@ -17,17 +17,17 @@ pub enum Observed<T> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum UnknownReason {
-    #[error("the system did not answer: {detail}")]
+    #[error("the system did not respond: {detail}")]
     Unreachable { detail: String },
     /// The system responds, but does not permit us to read this.
     #[error("access was denied: {detail}")]
     Denied { detail: String },
     /// The system does not know our user: we can read nothing at all.
-    #[error("the system does not know who asks: {detail}")]
+    #[error("authentication failed: {detail}")]
     Unauthenticated { detail: String },
-    #[error("only a part was delivered: {detail}")]
+    #[error("the response is incomplete: {detail}")]
     Partial { detail: String },
-    #[error("the answer could not be understood: {detail}")]
+    #[error("the response could not be read: {detail}")]
     Malformed { detail: String },
     /// This object alone cannot be observed, because its declaration or its surroundings are wrong:
     /// a path through a file, a command whose check fails. It implies nothing about the system.
@@ -40,10 +40,10 @@ pub enum UnknownReason {
     /// For apps that are rendered by an external program: the program could not be run.
     #[error("{detail}")]
     NotRun { detail: String },
-    #[error("nobody has looked yet")]
+    #[error("it has not been observed yet")]
     NotLooked,
     /// For apps that are rendered by control documents.
-    #[error("other control documents are taken up than those in force")]
+    #[error("the loaded control documents are not the ones in force")]
     OtherDocuments,
 }
 

@@ -30,13 +30,13 @@ pub enum Why {
     State { state: State },
     #[error("its state is unknown: {reason}")]
     NotSeen { reason: UnknownReason },
-    #[error("it seems to be gone, but the target may lag behind; it is looked at again")]
+    #[error("it seems to be gone, but the target may lag behind; it will be observed again")]
     PerhapsGone,
     #[error(
-        "it has a time to live, was made as declared, and is gone: it counts as ended, though nobody saw whether it did or somebody deleted it before. To run it again, declare it otherwise"
+        "it has a time to live, was created as declared, and is gone: it counts as ended, although its end was not observed and it may have been deleted before. To run it again, change its declaration"
     )]
     NotSeenToEnd,
-    #[error("the outcome of an earlier change ({intent}) is not known yet; it is being looked up")]
+    #[error("the outcome of an earlier change ({intent}) is not known yet; Setpoint is finding it out")]
     OpenIntent { intent: IntentId },
     #[error("it is left alone for a while after failures or a fight with another writer")]
     BackingOff { until: Timestamp },
@@ -50,31 +50,31 @@ pub enum Why {
     Deleting { finalizers: Arc<[Arc<str>]> },
     #[error("another object of the target controls it: change that one instead")]
     Controlled,
-    #[error("whether it may be taken over is being asked")]
+    #[error("waiting for the target to confirm that it can be taken over")]
     PreviewPending,
     #[error("the target would refuse the change: {problem}")]
     PreviewRefused { problem: String },
-    #[error("what is there cannot be changed into what is declared: {problem}")]
+    #[error("it cannot be changed in place: {problem}")]
     Immutable { problem: String, until: Timestamp },
     #[error(
-        "what is there cannot be changed into what is declared: {problem}. To have it deleted and made anew, name it in `sync.replace`"
+        "it cannot be changed in place: {problem}. To have it deleted and created again, name it in `sync.replace`"
     )]
     ReplaceNotAllowed { problem: String, until: Timestamp },
-    #[error("whether it can be made anew is being asked; until then it stays")]
+    #[error("waiting for the target to confirm that it can be created again; until then it stays")]
     ReplacementPending,
-    #[error("it stays, because the target would not take the new one in its place: {problem}")]
+    #[error("it stays, because the target would not accept the new one: {problem}")]
     ReplacementRefused { problem: String, until: Timestamp },
     #[error("it waits for {key}, which is not in place")]
     DependencyNotReady { key: Key },
     #[error("it waits for {key} to be healthy")]
     DependencyNotHealthy { key: Key },
-    #[error("it waits for wave {wave} to be in place and healthy, which {key} is not")]
+    #[error("it waits for wave {wave}: {key} is not in place or not healthy")]
     EarlierWave { wave: i32, key: Key },
     #[error("it waits for app {app} to converge")]
     AppNotReady { app: AppId },
     #[error("app {app} declares it now and will take it over")]
     HandOver { app: AppId },
-    #[error("it would have to be made anew, and app {app} declares it too: remove it from one of the two")]
+    #[error("it would have to be deleted and created again, but app {app} declares it too: remove it from one of the two")]
     DeclaredElsewhere { app: AppId },
     #[error("not deleted: {0}")]
     RetentionReason(#[from] RetentionReason),
@@ -99,23 +99,23 @@ pub enum RetentionReason {
     PruneOff,
     #[error("the app declares nothing at all; an empty render never prunes. To remove the app set `spec.retire: true`")]
     EmptyBundle,
-    #[error("not everything of the app could be seen")]
+    #[error("some of the app's objects could not be observed")]
     IncompleteObservation,
-    #[error("the last look is too old")]
+    #[error("the last observation is too old")]
     OldObservation,
     #[error("deletes are withheld for {left} after installation")]
     Quarantine { left: Span },
-    #[error("the target failed too often; one full look at it is needed first")]
+    #[error("the target failed too often; a complete observation of it is needed first")]
     BreakerOpen,
     #[error("other changes of the app come first; prune is last")]
     OtherChangesFirst,
-    #[error("it was there before us or was replaced: run `setpoint sync --allow-prune` to let it go")]
+    #[error("it was not created by this app, or was replaced: run `setpoint sync --allow-prune` to delete it")]
     Adopted,
-    #[error("our ownership was rebuilt after a loss: run `setpoint release` first")]
+    #[error("its claim was rebuilt after a loss of the ledger: run `setpoint release` first")]
     Recovered,
     #[error("another object of the target controls it: delete that one instead")]
     Controlled,
-    #[error("deleting it would take other things with it (protected): run `setpoint sync --allow-prune` with a reason")]
+    #[error("deleting it would delete other objects with it (protected): run `setpoint sync --allow-prune` with a reason")]
     Protected,
     #[error("the app's budget of {budget} deletes a day is spent ({spent} used): run `setpoint sync --allow-prune`")]
     OverBudget { budget: u32, spent: u32 },
@@ -123,12 +123,12 @@ pub enum RetentionReason {
         "the fleet's budget of {budget} deletes an hour is spent ({spent} used): wait, or run `setpoint sync --allow-prune`"
     )]
     OverFleetBudget { budget: u32, spent: u32 },
-    #[error("something that depends on it is still there")]
+    #[error("an object that depends on it still exists")]
     DependentStands,
     #[error("another app may be about to declare it: the stores' heads are still being rendered")]
     OthersNotConsidered,
-    #[error("a fresh render from the store is awaited")]
+    #[error("waiting for a fresh render from the store")]
     FreshRenderPending,
-    #[error("a fresh render from the store gives something else than what was accepted; the store is asked again")]
+    #[error("a fresh render from the store differs from the accepted bundle; the store is read again")]
     FreshRenderDiffers,
 }

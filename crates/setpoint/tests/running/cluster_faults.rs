@@ -161,7 +161,7 @@ mod envtest {
         let (rules, then) = (broken.break_changes("PATCH"), broken.list());
         let head = broken.paint_all("red");
         let mut agent = broken.scene.lab.start().await;
-        let unknown = |detail: &AppDetail| withholds(detail, "is not known yet; it is being looked up");
+        let unknown = |detail: &AppDetail| withholds(detail, "is not known yet; Setpoint is finding it out");
         agent.until_app("shop", "tells of what it does not know", unknown).await;
         until_settled(&mut agent, &head).await;
         broken.took_place_once(&rules, &then, "red");

@@ -101,7 +101,7 @@ mod envtest {
         let forbidden = scene.server.forbid_creates(&scene.namespace);
         let head = frozen(&mut scene, "blue");
         agent.hint().await;
-        let refused = "would not take the new one";
+        let refused = "would not accept the new one";
         agent.until_app("shop", "says why it stays", |detail| withholds(detail, refused)).await;
         assert_eq!((scene.uid("frozen"), scene.colour("frozen").as_deref()), (uid.clone(), Some("red")));
 
