@@ -46,9 +46,7 @@ pub enum Rule {
     CreateIsDeclaredAndAbsent,
     #[error("an update is for a declared key and names the observed incarnation")]
     UpdateIsDeclaredAndSeen,
-    #[error(
-        "the managers of an object's fields change only during a recorded adoption, and in a step of their own"
-    )]
+    #[error("the managers of an object's fields change only during a recorded adoption, and in a step of their own")]
     FoldIsRecorded,
     #[error("a delete names the claimed and observed incarnation")]
     DeleteIsOwned,

@@ -74,7 +74,9 @@ pub enum Why {
     AppNotReady { app: AppId },
     #[error("app {app} declares it now and will take it over")]
     HandOver { app: AppId },
-    #[error("it would have to be deleted and created again, but app {app} declares it too: remove it from one of the two")]
+    #[error(
+        "it would have to be deleted and created again, but app {app} declares it too: remove it from one of the two"
+    )]
     DeclaredElsewhere { app: AppId },
     #[error("not deleted: {0}")]
     RetentionReason(#[from] RetentionReason),
@@ -115,7 +117,9 @@ pub enum RetentionReason {
     Recovered,
     #[error("another object of the target controls it: delete that one instead")]
     Controlled,
-    #[error("deleting it would delete other objects with it (protected): run `setpoint sync --allow-prune` with a reason")]
+    #[error(
+        "deleting it would delete other objects with it (protected): run `setpoint sync --allow-prune` with a reason"
+    )]
     Protected,
     #[error("the app's budget of {budget} deletes a day is spent ({spent} used): run `setpoint sync --allow-prune`")]
     OverBudget { budget: u32, spent: u32 },

@@ -1,4 +1,4 @@
-//! What the accepted control documents say, as the machine needs it, and the machine's own
+//! Controls: the accepted control documents in the form the machine needs, and the machine's own
 //! settings.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,16 +17,16 @@ pub struct Controls {
     /// The app whose resources are the control documents. Its own control comes from the bootstrap,
     /// never from a store.
     pub root: Option<AppId>,
-    /// The root app's bundle that the rest was worked out from; `None` while only the bootstrap is
-    /// known.
+    /// The root app's bundle from which the controls were computed; `None` while only the bootstrap
+    /// is known.
     pub of: Option<Digest>,
-    /// Ask for them anew by then: windows were worked out up to an instant, or a target was not
-    /// reached.
+    /// The time by which to request new controls: windows were computed up to an instant, or a
+    /// target was not reached.
     pub valid_until: Option<Timestamp>,
-    /// Shared with the apps that are held by them.
+    /// Shared with the apps that they control.
     pub apps: BTreeMap<AppId, Arc<AppControl>>,
-    /// Apps whose target has not said who it is yet, with their documents. They are not among
-    /// `apps`, but their documents are not gone.
+    /// Apps whose target has not reported its identity yet, with their documents. They are not
+    /// among `apps`, but their documents are not gone.
     pub unreached: BTreeMap<AppId, Digest>,
     pub stores: BTreeMap<StoreName, StoreControl>,
     pub targets: BTreeMap<TargetIdentity, TargetControl>,
@@ -35,29 +35,29 @@ pub struct Controls {
 /// One app's document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppControl {
-    /// The document this was worked out from: another one is another source, though nothing below
-    /// differs.
+    /// The document that this control was computed from: another document is another source, even
+    /// if no field below differs.
     pub document: Digest,
     pub target: TargetIdentity,
-    /// The stores it is rendered from.
+    /// The stores that the app is rendered from.
     pub stores: BTreeSet<StoreName>,
     pub rules: Rules,
-    /// In whose name its changes are made on the target, where not in the agent's.
+    /// The user that the app's changes are made as on the target, if not the agent's.
     pub acting_as: Option<Arc<ActingAs>>,
     pub mode: Mode,
-    /// Take the app down: delete what it made, then forget it.
+    /// Set if the app is to be retired: its objects are deleted, then it is forgotten.
     pub retire: bool,
     pub depends_on: BTreeSet<AppId>,
-    /// When declared changes must wait, as far ahead as it was worked out.
+    /// The intervals in which declared changes must wait, as far ahead as they were computed.
     pub closed: Vec<(Timestamp, Timestamp)>,
-    /// How long a new bundle may take to converge before people are told.
+    /// The time a new bundle may take to converge before people are notified.
     pub deadline: Span,
     pub on_failure: OnFailure,
-    /// Another program renders it, which may take long: no other app waits for that.
+    /// Set if an external program renders the app. That may take long: no other app waits for it.
     pub renders_apart: bool,
 }
 
-/// Who lets changes through.
+/// The mode of an app: the condition under which changes are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Auto,
@@ -65,7 +65,8 @@ pub enum Mode {
     Observe,
 }
 
-/// What happens when an app does not converge by its deadline. People are told in every case.
+/// The reaction to an app that does not converge by its deadline. People are notified in every
+/// case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
     Rollback,
@@ -75,52 +76,51 @@ pub enum OnFailure {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreControl {
-    /// How often its head is asked for.
+    /// The interval at which the head is polled.
     pub interval: Span,
-    /// What the head is read from. Stores that share it have one head, which is asked for once.
+    /// The source of the head. Stores with the same source share one head, which is polled once.
     pub repository: Digest,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetControl {
     pub granularity: Granularity,
-    /// What it shows includes its own latest writes.
+    /// Set if reads include the target's own latest writes.
     pub fresh_reads: bool,
-    /// It has an audit trail to be asked who did something.
+    /// Set if the target has an audit trail from which writers can be read.
     pub attributes: bool,
 }
 
-/// How the machine paces itself. The defaults are for production.
+/// Timing and limits of the machine. The defaults are for production.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub lease: Span,
-    /// An effect leaves within this of its intent…
+    /// An effect is sent within this time of its intent…
     pub leave_within: Span,
-    /// …and has landed or never will within this of leaving.
+    /// …and has landed within this time of being sent, or never will.
     pub land_within: Span,
-    /// How far clocks of two holders may be apart.
+    /// The largest difference between the clocks of two holders.
     pub skew: Span,
-    /// Targets whose identity begins with this are changed by the process itself, and a lock sees
-    /// to it that there is one process only: what a predecessor had under way on them ended with
-    /// it, so nothing is waited for. `None` where that is not certain.
+    /// The identity prefix of targets that the process itself changes, under a lock that guarantees
+    /// a single process. A predecessor's effects on them ended with the predecessor, so nothing is
+    /// waited for. `None` if that is not certain.
     pub own_hands: Option<String>,
-    /// Targets whose identity begins with this refuse a change whose object is in another version
-    /// than it was decided on, and settling sees to it that the object is: nothing is waited for
-    /// but creates, and those alone.
+    /// The identity prefix of targets that refuse a change if the object's version differs from the
+    /// one it was decided on. Settling makes sure that it differs, so only creates are waited for.
     pub fencing: Option<String>,
     /// Nothing is deleted for this long after installation.
     pub quarantine: Span,
-    /// Every app is looked at again at least this often.
+    /// Every app is observed again at least this often.
     pub sweep: Span,
-    /// How long an answer may take before it is given up.
+    /// The time after which a missing response is given up.
     pub patience: Span,
-    /// Apps that may be busy at once.
+    /// The number of apps that may be busy at once.
     pub most_busy: usize,
-    /// Renders that may run at once.
+    /// The number of renders that may run at once.
     pub most_renders: usize,
-    /// A store that has not answered for this many intervals is stale.
+    /// A store that has not responded for this many intervals is stale.
     pub stale_after: u32,
-    /// Calls to a target within half a minute before its failures are judged.
+    /// The number of calls to a target within half a minute from which on its failures are judged.
     pub breaker_calls: u32,
 }
 

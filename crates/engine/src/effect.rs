@@ -1,5 +1,5 @@
-//! Effects: what the machine wants done. Each that carries a ticket is answered by the event that
-//! carries it back.
+//! Effects: the machine's requests to the outside. An effect with a ticket is answered by the event
+//! with the same ticket.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,23 +18,23 @@ use setpoint_target::{Asker, Fence, Sightings, Wanted, Work};
 
 use crate::event::OrderId;
 
-/// Names one request of the machine. Never used twice, so a late answer cannot be taken for
-/// another's.
+/// The name of one request of the machine. Never used twice, so a late response cannot be mistaken
+/// for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// Why an order does not count.
+/// The reason why an order is declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declined {
     /// The order itself is wrong.
     Invalid(&'static str),
-    /// It cannot be carried out as things stand.
+    /// The order cannot be carried out in the current state.
     Refused(&'static str),
-    /// Nothing can be recorded now: the same order may count later.
+    /// Nothing can be recorded now: the same order may be accepted later.
     NotRecorded,
 }
 
-/// Something to be done outside of the machine.
+/// An action to be taken outside of the machine.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// Become the writer of the log. Opens the ledger again if it had failed.
@@ -49,23 +49,23 @@ pub enum Effect {
     Load {
         epoch: u64,
     },
-    /// Record all of it or nothing, durably. Appends are recorded, and answered, in the order in
-    /// which they are given: later ones rest on earlier ones.
+    /// Record all entries or none, durably. Appends are recorded, and answered, in the order in
+    /// which they are given: later ones build on earlier ones.
     Append {
         ticket: Ticket,
         epoch: u64,
         entries: Vec<Entry>,
         bundles: BTreeMap<Digest, Vec<u8>>,
     },
-    /// Ask a store for its head.
+    /// Read the head of a store.
     Poll {
         ticket: Ticket,
         store: StoreName,
     },
-    /// Render an app from a revision, if what it reads differs from what `accepted` was made from.
-    /// Ancestry is asked against `descends_from`: what was accepted, or what a person said is right
-    /// instead. `documents` are the control documents to render by: whoever has taken up others by
-    /// now fails instead.
+    /// Render an app from a revision, if its inputs differ from those that `accepted` was rendered
+    /// from. Ancestry is checked against `descends_from`: the accepted versions, or those that a
+    /// person confirmed instead. `documents` are the control documents to render by: a renderer
+    /// that has loaded other ones by then fails instead.
     Render {
         ticket: Ticket,
         app: AppId,
@@ -74,7 +74,7 @@ pub enum Effect {
         descends_from: Option<Revision>,
         documents: Option<Digest>,
     },
-    /// Read the stores' heads and render once more, without any cache.
+    /// Read the stores' heads and render again, without any cache.
     RenderAfresh {
         ticket: Ticket,
         app: AppId,
@@ -92,7 +92,7 @@ pub enum Effect {
         resource: Arc<Resource>,
         asker: Asker,
     },
-    /// Would the target take it as a new object? Answered like the other.
+    /// Check whether the target would accept the resource as a new object. Answered like a preview.
     PreviewReplacement {
         ticket: Ticket,
         target: TargetIdentity,
@@ -111,32 +111,32 @@ pub enum Effect {
         intent: Box<Intent>,
         declared: Option<Arc<Resource>>,
     },
-    /// Ask a target's audit trail who did what was seen.
+    /// Read from a target's audit trail who made the observed changes.
     Attribute {
         ticket: Ticket,
         target: TargetIdentity,
         seen: Sightings,
     },
-    /// Work out the controls of the accepted control documents and give them back as
-    /// [`Event::Controls`](crate::Event::Controls). `known` is where apps are held, should a target
-    /// not say who it is now.
+    /// Compute the controls of the accepted control documents and return them as
+    /// [`Event::Controls`](crate::Event::Controls). `known` contains the targets on which apps are
+    /// held, for targets that do not report their identity now.
     Control {
         bundle: Arc<Bundle>,
         known: BTreeMap<AppId, TargetIdentity>,
     },
-    /// Tell a person.
+    /// Notify people.
     Notify {
         ticket: Ticket,
         note: Note,
     },
-    /// Tell the person who gave an order whether it is recorded; what is not recorded has not been
-    /// ordered.
+    /// Report to the person who gave an order whether it is recorded. An order that is not recorded
+    /// has no effect.
     Ordered {
         id: OrderId,
         outcome: Result<(), Declined>,
     },
-    /// Call [`step`](crate::Machine::step) with [`Event::Woke`](crate::Event::Woke) then, if not
-    /// before. Every step asks anew: only the last one counts.
+    /// Call [`step`](crate::Machine::step) with [`Event::Woke`](crate::Event::Woke) at this
+    /// instant, if not before. Every step requests this again: only the last one counts.
     WakeAt {
         at: Timestamp,
     },
@@ -146,12 +146,12 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Note {
     pub kind: NoteKind,
-    /// What it is about: an app, a target, an intent.
+    /// The subject of the message: an app, a target, an intent.
     pub subject: String,
     pub text: String,
 }
 
-/// What a note says. One of a kind per subject is enough until the matter changes.
+/// The kind of a note. One of a kind per subject is enough until the matter changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
     /// An app did not converge by its deadline.
@@ -162,15 +162,15 @@ pub enum NoteKind {
     Rewritten,
     /// A version was refused.
     Refused,
-    /// Someone else keeps changing what we declare.
+    /// Another writer keeps changing a declared object.
     Fight,
-    /// The outcome of a change cannot be told; a person has to look.
+    /// The outcome of a change cannot be determined; a person has to check.
     Unsettled,
-    /// A store has not answered for long.
+    /// A store has not responded for a long time.
     StoreStale,
     /// A target failed too often.
     BreakerOpen,
-    /// An app's document names another target than the one it is held on.
+    /// An app's document names another target than the one the app is held on.
     TargetMoved,
     /// Apps depend on each other in a circle.
     DependencyCycle,
@@ -179,12 +179,13 @@ pub enum NoteKind {
 }
 
 impl NoteKind {
-    /// Whether it reports something that happened, which is worth knowing when it is over too.
+    /// Reports whether a note of this kind is about a past event, which is worth knowing even when
+    /// it is over.
     pub(crate) fn is_event(self) -> bool {
         matches!(self, Self::Fight | Self::RolledBack | Self::RuleBroken)
     }
 
-    /// Whether it is about one app.
+    /// Reports whether a note of this kind is about one app.
     pub(crate) fn is_of_app(self) -> bool {
         !matches!(self, Self::Unsettled | Self::StoreStale | Self::BreakerOpen)
     }

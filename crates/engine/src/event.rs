@@ -1,5 +1,5 @@
-//! Events: what happened. Answers to effects carry the ticket of the request; one that comes late
-//! finds its ticket gone.
+//! Events: inputs of the machine. Answers to effects carry the ticket of the request. The ticket of
+//! a late one is gone.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::controls::Controls;
 use crate::effect::Ticket;
 use crate::machine::BundleCache;
 
-/// Something that happened outside of the machine.
+/// An event outside of the machine.
 #[derive(Debug)]
 pub enum Event {
     Started,
@@ -30,7 +30,7 @@ pub enum Event {
         epoch: u64,
         expires: Timestamp,
     },
-    /// Someone else writes the log, or the ledger is not to be had.
+    /// Another process writes the log, or the ledger is unavailable.
     LeaseRefused {
         until: Option<Timestamp>,
         detail: String,
@@ -92,8 +92,8 @@ pub enum Event {
         ticket: Ticket,
         delivered: bool,
     },
-    /// Who did what was asked about, as far as that is known now; with nobody once no more is to be
-    /// expected.
+    /// The writers of the changes that were asked about, as far as they are known now. Empty once
+    /// no more can be expected.
     Attributed {
         ticket: Ticket,
         writers: BTreeMap<Key, Writer>,
@@ -102,37 +102,36 @@ pub enum Event {
         target: TargetIdentity,
         hint: Hint,
     },
-    /// A store may have moved: a webhook. Never a statement about what it holds.
+    /// A webhook reports that a store may have a new head. Never a statement about its content.
     StoreHinted {
         store: StoreName,
     },
     /// The accepted control documents, all of them.
     Controls(Controls),
-    /// A person wants something.
+    /// An order of a person.
     Command(Command),
 }
 
-/// What came of a render.
+/// The result of a render.
 #[derive(Clone, Debug)]
 pub enum RenderOutcome {
-    /// Everything the last accepted render read, listed or missed resolves the same.
+    /// All paths that the last accepted render read, listed or missed resolve to the same content.
     Unchanged,
     Rendered {
         resources: Vec<Resource>,
         ancestry: Ancestry,
     },
-    /// The declaration is wrong; it will be wrong the same way until the store moves.
+    /// The declaration is wrong, and will be wrong in the same way until the store's head moves.
     Refused {
         problems: Vec<String>,
     },
-    /// The store could not be read, or other documents are taken up than those it was to be
-    /// rendered by.
+    /// The store could not be read, or the loaded documents are not those to render by.
     Failed {
         reason: UnknownReason,
     },
 }
 
-/// Names an order within one process, so that its giver can be answered.
+/// The name of an order within one process, so that its outcome can be reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderId(pub u64);
 
@@ -149,12 +148,12 @@ pub struct Command {
 /// The longest reason of an order, in bytes. A reason becomes part of the app's facts, which every
 /// later record carries.
 pub const LONGEST_REASON: usize = 4 * 1024;
-/// The longest suspension. One that outlives everyone's memory of it is a change that no one
+/// The longest suspension. A longer one would end when no one remembers it: a change that no one
 /// declared.
 pub const LONGEST_SUSPENSION: Span = Span::hours(24 * 30);
 
 impl Command {
-    /// Returns what is wrong with the order itself, at whichever app it is directed.
+    /// Returns the problem with the order itself, for any app.
     pub fn problem(&self, now: Timestamp) -> Option<&'static str> {
         if self.reason.len() > LONGEST_REASON {
             return Some("the reason is longer than 4,096 bytes: shorten it, or give a link");
@@ -169,11 +168,11 @@ impl Command {
     }
 }
 
-/// What a person may order.
+/// An order that a person may give.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Let the accepted bundle through and look now; `allow_prune` more deletes than the budget are
-    /// fine for it.
+    /// Let the accepted bundle through and observe now. `allow_prune` is the number of deletes
+    /// beyond the budget that are allowed for it.
     Sync {
         allow_prune: u32,
     },
@@ -183,12 +182,12 @@ pub enum Order {
     Resume,
     /// Stay at the bundle the app is at.
     Hold,
-    /// A person looked: the change of unknown outcome happened, or it did not.
+    /// A person checked whether the change of unknown outcome happened.
     Settle {
         intent: IntentId,
         done: bool,
     },
-    /// Let go of a hold; after a rewrite `accept` names the versions that are right.
+    /// Release a hold. After a rewrite, `accept` names the versions that are right.
     Release {
         accept: Option<Revision>,
     },

@@ -1,9 +1,9 @@
-//! The engine: a state machine without I/O. [`Machine::step`] takes what happened and answers what
-//! to do about it.
+//! The engine: a state machine without I/O. [`Machine::step`] takes an event and returns the
+//! effects to carry out.
 //!
 //! Nothing in here is async, reads a clock, draws a random number or depends on the order of a hash
-//! map. Production and simulator differ only in who carries out the [`Effect`]s: so what the
-//! simulator proves, production runs.
+//! map. Production and simulator differ only in the code that carries out the [`Effect`]s. So the
+//! properties that the simulator proves hold in production.
 
 pub mod accept;
 pub mod controls;

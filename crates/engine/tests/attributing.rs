@@ -1,5 +1,5 @@
-//! Who did it: asked once drift was recorded, answered whenever the target's audit trail tells, and
-//! never waited for.
+//! Attribution: requested once drift was recorded, answered when the target's audit trail has a
+//! result, and never waited for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,12 +24,13 @@ fn proven(who: &str) -> Writer {
     Writer::Proven(Box::new(proof))
 }
 
-/// A machine whose app converged and now observes only, with the first look's ticket.
+/// A machine whose app converged and is now in observe mode, with the ticket of the first
+/// observation.
 pub(crate) fn observing(attributes: bool) -> (Machine, Ticket) {
     converged(Mode::Observe, attributes)
 }
 
-/// A machine whose app converged before, with the first look's ticket.
+/// A machine whose app converged before, with the ticket of the first observation.
 pub(crate) fn converged(mode: Mode, attributes: bool) -> (Machine, Ticket) {
     let bundle = Bundle::new(app(), target(), vec![resource("a"), resource("b")]).expect("a valid bundle");
     let digest = bundle.digest();

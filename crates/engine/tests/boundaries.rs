@@ -1,5 +1,5 @@
-//! Where the apps of a scope may write on a cluster: what is outside is refused before it is
-//! accepted, and what was accepted before is bounded too.
+//! Boundaries of scopes on a cluster: objects outside are refused before acceptance, and apps that
+//! were accepted before are bounded too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ metadata: { name: own, scope: team }
 spec: { kind: kubernetes }
 ";
 
-/// The app `team/shop` on a cluster, with what the Scope `team` says, if there is one.
+/// The app `team/shop` on a cluster, with the content of the Scope `team`, if there is one.
 fn shop_on(cluster: &str, scope: Option<&str>) -> (ControlDocuments, AppId) {
     let app =
         app("shop", "").replace("scope: web", "scope: team").replace("target: here", &format!("target: {cluster}"));
@@ -73,7 +73,7 @@ fn shop_on(cluster: &str, scope: Option<&str>) -> (ControlDocuments, AppId) {
     (documents(&[&app, CLUSTERS, store, &scope].concat()), "team/shop".parse().expect("an app"))
 }
 
-/// Every problem with these objects of the app, each with its place and what to do; none if they
+/// Returns every problem with these objects of the app, each with its place and help; none if they
 /// are accepted.
 fn refused(documents: &(ControlDocuments, AppId), objects: &str) -> Vec<String> {
     let source = documents.0.source(&documents.1).expect("the app is declared");
@@ -113,7 +113,7 @@ fn case_44_what_is_outside_of_the_scope_is_refused_with_its_place_and_what_would
             "ClusterRole a",
             "list `rbac.authorization.k8s.io/ClusterRole` in `spec.clusterKinds`",
         ),
-        // A kind that nobody knows yet, without a namespace, may turn out to be one without.
+        // An unknown kind without a namespace may turn out to be a cluster-wide one.
         (cluster_wide("example.com/v1", "Widget", "a"), "example.com/Widget a", "in `spec.clusterKinds`"),
     ] {
         let told = refused(&bounded, &format!("{}---\n{object}", config("team")));

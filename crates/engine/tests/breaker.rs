@@ -1,5 +1,5 @@
 //! A target that fails too often is left alone, and afterwards nothing is deleted there before one
-//! full look.
+//! complete observation.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use setpoint_target::{Hint, Outcome, Refusal, RefusalClass};
 
 use crate::holding::{at, claim, control, key, reach, resource, stands, target, unseen};
 
-/// It is being taken down: what it has is to be deleted, without a render.
+/// An app that is being retired: its objects are to be deleted, without a render.
 fn retired() -> AppId {
     "web/old".parse().expect("a valid app")
 }
 
-/// It goes on.
+/// An app that stays.
 fn neighbour() -> AppId {
     "web/shop".parse().expect("a valid app")
 }
 
-/// A machine that holds both apps, and what it did first.
+/// A machine that holds both apps, and its first effects.
 fn holding() -> (Machine, Vec<Effect>) {
     let (bundles, mut facts) = (BundleCache::default(), Facts::default());
     facts.apply(&Change::Installed { at: at(0) }).expect("it fits");
@@ -67,7 +67,7 @@ fn holding() -> (Machine, Vec<Effect>) {
     (machine, effects)
 }
 
-/// The look at what an app has.
+/// Returns the observation of an app's objects.
 fn look_of(effects: &[Effect], name: &str) -> Option<Ticket> {
     effects.iter().find_map(|effect| match effect {
         Effect::Observe { ticket, wanted, .. } if wanted.contains_key(&key(name)) => Some(*ticket),
@@ -93,8 +93,8 @@ fn kept_for(machine: &Machine, kept: RetentionReason) -> bool {
     machine.withheld(&retired()).iter().any(|withheld| withheld.why == Why::RetentionReason(kept))
 }
 
-/// The neighbour cannot be seen, four times within seven seconds; what the retired app has is being
-/// looked at since before.
+/// The neighbour cannot be observed, four times within seven seconds. An observation of the retired
+/// app is under way since before.
 fn failed_too_often() -> (Machine, Ticket) {
     let (mut machine, first) = holding();
     let under_way = look_of(&first, "a").expect("the retired app is looked at");
@@ -123,7 +123,7 @@ fn a_target_that_answers_again_is_looked_at_at_once_and_nothing_is_deleted_befor
     let effects = machine.step(at(109), Event::Hinted { target: target(), hint: Hint::AnswersAgain });
     let neighbours = look_of(&effects, "c").expect("the pause is over");
     let states = |seen| [("a", stands("a", seen)), ("b", stands("b", seen))];
-    // Of a look from before that is not known yet.
+    // That is unknown for an observation from before.
     let effects = machine.step(at(110), observed(under_way, at(106), states(at(106))));
     assert_eq!(deletes(&effects), 0);
     assert!(kept_for(&machine, RetentionReason::BreakerOpen), "{:?}", machine.withheld(&retired()));
@@ -163,9 +163,9 @@ fn a_partial_look_does_not_end_the_doubt_and_a_full_one_does() {
     assert_eq!(deletes(&effects), 2, "{:?}", machine.withheld(&retired()));
 }
 
-/// Answers everything about the neighbour for half a minute: what it declares is missing, and each
-/// step is refused like this. How many steps were, and whether the target was left alone at any
-/// time.
+/// Answers everything about the neighbour for half a minute: its objects are missing, and each step
+/// is refused with this class. Returns the number of refused steps, and whether the target was left
+/// alone at any time.
 fn refused_for_half_a_minute(class: RefusalClass) -> (usize, bool) {
     let (mut machine, mut effects) = holding();
     let (mut refused, mut left_alone) = (0, false);

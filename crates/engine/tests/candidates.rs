@@ -1,5 +1,5 @@
-//! Revisions of an app: skipped, rendered, refused or not to be had. A skip is sound: rendering
-//! would have given the same bytes.
+//! Revisions of an app: skipped, rendered, refused or unavailable. A skip is sound: rendering would
+//! have given the same bytes.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,10 +21,10 @@ use setpoint_target::Unidentifiable;
 
 use crate::scene::{app, documents};
 
-/// A target with files: the key of one is its path, and folders come before what is in them.
+/// A target with files: the key of a file is its path, and directories come before their content.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
-    /// How many objects were looked at.
+    /// The number of objects that were checked.
     looked_at: Cell<u32>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn source() -> AppSource {
     documents(&app("shop", "")).source(&shop()).expect("the app is declared")
 }
 
-/// The same app, some of whose objects may be deleted and made anew.
+/// The same app, with some objects that may be deleted and created again.
 pub(crate) fn replacing(rules: &str) -> AppSource {
     let app = app("shop", &format!("  sync: {{ replace: [{rules}] }}\n")).replace("target: here", "target: cluster");
     let target = "---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: cluster, scope: web }\nspec: { kind: kubernetes }\n";
@@ -352,7 +352,7 @@ fn a_footprint_that_was_stored_skips_as_before() {
     assert_eq!(considered(&tree, Some(&stored)), Considered::Unchanged);
 }
 
-/// A store that answers nothing.
+/// A store that never responds.
 #[derive(Debug)]
 struct Silent;
 
@@ -390,7 +390,7 @@ fn an_app_says_where_it_comes_from_in_its_own_document_only() {
     assert_eq!(source().inputs[0].path.as_str(), "apps/shop");
 }
 
-/// What becomes of a path of the repository.
+/// A change of one path of the repository.
 #[derive(Clone, Debug)]
 enum Edit {
     File(String),
@@ -401,7 +401,7 @@ enum Edit {
 /// A history of commits, each of which changes some paths.
 type History = Vec<Vec<(String, Edit)>>;
 
-/// Changes of a repository of plain files, inside of the app's folder and outside.
+/// Changes of a repository of plain files, inside of the app's directory and outside.
 fn plain_edits() -> impl Strategy<Value = Vec<(String, Edit)>> {
     let folder = prop::sample::select(vec!["apps/shop", "apps/shop/sub", "apps/other", "docs"]);
     let name = prop::sample::select(vec!["a.yaml", "b.yml", "notes.md", "data"]);
@@ -415,7 +415,7 @@ fn plain_edits() -> impl Strategy<Value = Vec<(String, Edit)>> {
     prop::collection::vec(((folder, name).prop_map(|(folder, name)| format!("{folder}/{name}")), content), 1..4)
 }
 
-/// What a store holds whose app is an overlay.
+/// The content of a store whose app is an overlay.
 const OVERLAY: [(&str, &str); 9] = [
     ("apps/shop/kustomization.yaml", KUSTOMIZATIONS[0]),
     ("apps/shop/own.yaml", "apiVersion: v1\nkind: File\nmetadata: { name: own }\nspec: { path: /own }\n"),
@@ -437,8 +437,8 @@ const KUSTOMIZATIONS: [&str; 6] = [
     "resources: [nowhere.yaml]\n",
 ];
 
-/// Changes of that store: what is read, what was looked for, links in their places, and what nobody
-/// names.
+/// Changes of that store: files that are read, paths that were searched, links in their places, and
+/// files without a reference.
 fn overlay_edits() -> impl Strategy<Value = Vec<(String, Edit)>> {
     let kustomization = prop::sample::select(&KUSTOMIZATIONS[..]).prop_map(|text| Edit::File(text.to_owned()));
     let base = prop::sample::select(vec!["resources: [a.yaml]\n", "resources: [a.yaml, other.yaml]\n", "{}"]);
@@ -471,13 +471,13 @@ fn edited(tree: &MemoryTree, edits: &[(String, Edit)]) -> MemoryTree {
     })
 }
 
-/// The bytes a bundle of these resources would have.
+/// Returns the bytes of a bundle with these resources.
 fn bytes(resources: Vec<Resource>) -> Vec<u8> {
     Bundle::new(shop(), TargetIdentity::new("host-1").expect("an identity"), resources).expect("a bundle").to_bytes()
 }
 
-/// Considers a history of edits as production does, rendering in full beside every skip. How many
-/// were skipped.
+/// Considers a history of edits as production does, with a full render next to every skip. Returns
+/// the number of skips.
 fn follow(first: &[(&str, &str)], history: &History) -> Result<u32, TestCaseError> {
     let mut tree = MemoryTree::of(first.iter().copied());
     let (resources, mut last) = rendered(&tree);
@@ -501,7 +501,7 @@ fn follow(first: &[(&str, &str)], history: &History) -> Result<u32, TestCaseErro
     Ok(skips)
 }
 
-/// What a store of plain files holds at first.
+/// The first content of a store of plain files.
 const PLAIN: [(&str, &str); 1] =
     [("apps/shop/first.yaml", "apiVersion: v1\nkind: File\nmetadata: { name: first }\nspec: { path: /first }\n")];
 

@@ -85,7 +85,7 @@ fn a_commit_elsewhere_leaves_the_read_set_in_force() {
     assert_eq!(reads.holds_on(&tree.with_file(&path("setpoint/new.yaml"), b"")), Ok(false));
 }
 
-/// A store that does not answer.
+/// A store that does not respond.
 #[derive(Debug)]
 struct Silent;
 

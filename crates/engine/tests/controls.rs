@@ -1,4 +1,4 @@
-//! What accepted documents mean for the machine.
+//! The machine's controls, computed from accepted documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 

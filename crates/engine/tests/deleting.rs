@@ -1,4 +1,4 @@
-//! Deletes: what they cost, and whom they wait for.
+//! Deletes: their costs, and the apps they wait for.
 
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::{AppFacts, Deletions};
@@ -55,8 +55,8 @@ fn is_kept_for(stage: &Stage, name: &str, kept: RetentionReason) -> bool {
     stage.status(name).report.iter().any(|withheld| withheld.why == Why::RetentionReason(kept))
 }
 
-/// An app that is being taken down, its document gone, and one that was declared with the same
-/// commit and is not rendered yet.
+/// An app that is being retired, its document gone, and one that was declared with the same commit
+/// and is not rendered yet.
 fn renamed() -> Stage {
     let mut before = Before::new();
     let facts = before.held("old", &["a", "b"]);

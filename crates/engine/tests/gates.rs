@@ -1,5 +1,4 @@
-//! What stands between a version and its acceptance, and between a bundle and what counts as
-//! converged.
+//! The gates between a version and its acceptance, and between a bundle and its convergence.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +27,8 @@ fn rendered(ancestry: Ancestry, names: &[&str]) -> RenderOutcome {
     RenderOutcome::Rendered { resources: names.iter().map(|name| resource(name)).collect(), ancestry }
 }
 
-/// The store offers a version, which is rendered with this outcome. Answers what it had to descend
-/// from.
+/// The store offers a version, which is rendered with this outcome. Returns the revision that it
+/// had to descend from.
 fn offer(stage: &mut Stage, name: &str, outcome: RenderOutcome) -> Option<Revision> {
     stage.offer(name);
     let renders = stage.renders();
@@ -183,7 +182,7 @@ fn an_app_without_resources_is_as_declared() {
     assert!(stage.notes().iter().all(|note| note.kind != NoteKind::NotConverged), "no deadline passes");
 }
 
-/// An app at a second version, which is not what it should be until its deadline has passed.
+/// An app at a second version that stays wrong until its deadline has passed.
 fn failing(there: fn(&str, Timestamp) -> Observed<Presence>) -> Stage {
     let mut before = Before::new();
     let good = before.held("shop", &["a"]);

@@ -1,4 +1,4 @@
-//! Putting drift right: what the target answers counts for done only if it is as declared.
+//! Healing drift: a result from the target counts as done only if the object is as declared.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use setpoint_target::{Hint, Outcome, Priority, Refusal, RefusalClass, Unwatched}
 use crate::attributing::converged;
 use crate::holding::{at, key, stands, target};
 
-/// The first object as a stranger made it; the second as declared.
+/// The first object as a stranger wrote it; the second as declared.
 fn drifted(seconds: u64) -> (Observation, Live) {
     let now = at(seconds);
     let mut states = [("a", stands("a", now)), ("b", stands("b", now))].map(|(name, state)| (key(name), state));
@@ -23,7 +23,7 @@ fn drifted(seconds: u64) -> (Observation, Live) {
     (Observation { at: now, states: states.into() }, live)
 }
 
-/// Steps, lets all that is to be recorded be durable, and gives what else is asked for.
+/// Steps, makes all records durable, and returns the other effects.
 fn step(machine: &mut Machine, seconds: u64, event: Event) -> Vec<Effect> {
     let (mut events, mut others) = (vec![event], Vec::new());
     while let Some(event) = events.pop() {
@@ -52,7 +52,7 @@ fn executed(effects: &[Effect]) -> Option<Ticket> {
     })
 }
 
-/// Answers every look with what the stranger made; whether anything is done about it.
+/// Answers every observation with the stranger's object. Returns whether a heal follows.
 fn is_put_right(machine: &mut Machine, seconds: u64, effects: &[Effect]) -> bool {
     looks(effects).into_iter().any(|ticket| {
         let observation = drifted(seconds).0;
@@ -146,7 +146,7 @@ fn an_app_whose_changes_are_not_noticed_is_not_converged() {
         step(&mut machine, 104, hint(Vec::new()));
         assert!(status(&machine).converged);
     }
-    // It is another connection that hints from now on.
+    // From now on another connection sends the hints.
     step(&mut machine, 105, hint(vec![unwatched("ConfigMap", None)]));
     step(&mut machine, 106, Event::Hinted { target: target(), hint: Hint::Lost });
     assert_eq!(status(&machine).unwatched, None);

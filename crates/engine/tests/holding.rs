@@ -1,4 +1,4 @@
-//! What tests of the machine hold: apps on one cluster, what they declare there and what is theirs.
+//! Helpers for tests of the machine: apps on one cluster, with declarations and claims.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(crate) fn resource(name: &str) -> Resource {
     }
 }
 
-/// Something that the app made, with its name for a UID.
+/// The claim on an object that the app created, with its name as the UID.
 pub(crate) fn claim(app: &AppId, name: &str) -> Claim {
     Claim {
         target: target(),
@@ -88,7 +88,7 @@ pub(crate) fn control(mode: Mode, retire: bool) -> Arc<AppControl> {
     })
 }
 
-/// What is claimed under this name, as it is declared.
+/// The object that is claimed under this name, as it is declared.
 pub(crate) fn stands(name: &str, seen: Timestamp) -> Observed<Presence> {
     let live = Live {
         uid: Uid::new(name).expect("a valid UID"),

@@ -1,5 +1,5 @@
-//! In whose name the apps of a scope write on clusters: only in one that was lent, and never in the
-//! agent's for want of a document.
+//! Identities of scopes on clusters: only those that were lent, and never the agent's own when a
+//! document is missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Effects leave soon after their intents or not at all, and rest on what was seen since a claim
-//! changed hands.
+//! Effects are sent soon after their intents or not at all, and depend on observations made after a
+//! claim changed hands.
 
 use setpoint_core::facts::AppFacts;
 use setpoint_core::intent::Verb;
@@ -52,7 +52,7 @@ fn what_was_looked_at_before_a_claim_changed_is_no_ground_for_taking_it_over() {
     stage.succeed(*ticket, [Some("a")]);
     stage.record();
 
-    // The old one gives up, while the new one still waits for its first look.
+    // The old one gives up, while the new one still waits for its first observation.
     let retired = AppControl { retire: true, ..document(Mode::Auto) };
     stage.control(|controls| drop(controls.apps.insert(app("old"), retired.into())));
     stage.see(*of_new, gone);

@@ -1,8 +1,7 @@
-//! The accept plane, from polls and trees to candidates and controls; taking over from another
-//! holder of the log; targets that fail or turn out to be others; who did what was found; what is
-//! put right; what is read though nobody told of it; gates, windows, deletes and what is told; and
-//! what follows from a record that the ledger refuses. Those of the machine as a whole act on a
-//! [`stage`].
+//! Tests of the engine: the accept plane, from polls and trees to candidates and controls;
+//! takeovers of the log; targets that fail or turn out to be others; attribution; healing; sweeps;
+//! gates, windows, deletes and notes; and the reaction to records that the ledger refuses. Tests of
+//! the machine as a whole use a [`stage`].
 
 mod attributing;
 mod boundaries;

@@ -1,5 +1,5 @@
-//! A target that turns out to be another system than the one that holds what an app owns: nothing
-//! of the app is touched or given away, and it goes on by itself once the target is right again.
+//! A target that turns out to be another system than the one with the app's objects: no object is
+//! touched or given away, and the app continues once the target is right again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn facts(bundle: &Bundle) -> AppFacts {
     AppFacts { accepted: Some(accepted.clone()), last_good: Some(accepted), ..AppFacts::new(target()) }
 }
 
-/// A machine of both apps that has begun, with the documents that lead here.
+/// A machine with both apps that has begun, with documents that name this target.
 struct Scene {
     machine: Machine,
     /// Notes to people, each with its kind.
@@ -78,8 +78,8 @@ impl Scene {
         scene
     }
 
-    /// Steps, records all that is to be recorded, and answers every look with an object that
-    /// somebody else has edited.
+    /// Steps, makes all records durable, and answers every observation with an object that another
+    /// writer has edited.
     fn step(&mut self, event: Event) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
@@ -105,7 +105,7 @@ impl Scene {
         }
     }
 
-    /// Lets time pass, so that whatever waits is looked at.
+    /// Lets time pass, so that every waiting app is observed.
     fn wait(&mut self) {
         for _ in 0..120 {
             self.seconds += 5;

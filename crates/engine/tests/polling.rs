@@ -1,4 +1,4 @@
-//! How often stores are asked for their heads.
+//! The intervals at which stores are polled.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn store(name: &str) -> StoreName {
     StoreName::new(name).expect("a name")
 }
 
-/// Stores and what they are read from.
+/// Controls with these stores and their sources.
 fn controls(stores: &[(&str, &str)]) -> Controls {
     let control = |(name, repository): &(&str, &str)| {
         (store(name), StoreControl { interval: INTERVAL, repository: Digest::of(repository.as_bytes()) })
@@ -27,7 +27,7 @@ fn controls(stores: &[(&str, &str)]) -> Controls {
     Controls { stores: stores.iter().map(control).collect(), ..Controls::default() }
 }
 
-/// A machine that holds the log, and what it did when it heard of these stores.
+/// A machine that holds the log, and its effects when it got these stores.
 fn holding(stores: &[(&str, &str)]) -> (Machine, Vec<Effect>) {
     let mut machine = Machine::new(Settings::default());
     machine.step(at(0), Event::Started);
@@ -52,7 +52,7 @@ fn head() -> Observed<VersionId> {
     Observed::known(VersionId::new("0123abcd").expect("a version"), at(0))
 }
 
-/// The instant at which the store is asked again, to the tenth of a second.
+/// Returns when the store is polled again, to the tenth of a second.
 fn asked_again(machine: &mut Machine) -> u64 {
     let asked = |at_tenth: &u64| !polls(&machine.step(at(at_tenth * 100), Event::Woke)).is_empty();
     (1..1_000).find(asked).expect("it is asked again")

@@ -1,4 +1,4 @@
-//! What the ledger refuses has never been: neither later, nor as a part of something else.
+//! A change that the ledger refuses never happened: neither later, nor as a part of another one.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use setpoint_ledger::{Class, Kind};
 use crate::holding::{claim, resource};
 use crate::stage::{Before, START, Stage, app, at, document, facts_in, revision};
 
-/// An app in place, in the middle of nothing.
+/// An app in place, with nothing under way.
 fn at_rest() -> Stage {
     let mut before = Before::new();
     let facts = before.held("shop", &["a"]);
@@ -27,7 +27,7 @@ fn at_rest() -> Stage {
     stage
 }
 
-/// The next commit, which adds something.
+/// The next commit, which adds an object.
 fn commit(stage: &mut Stage) {
     stage.offer("v2");
     let resources = vec![resource("a"), resource("b")];
@@ -154,7 +154,7 @@ fn a_second_record_that_is_refused_is_reported_too() {
         stage.notes().iter().filter(|note| note.kind == NoteKind::RuleBroken).count()
     };
     assert_eq!(refused(&mut stage), 1);
-    // What is decided then breaks no rule: the matter is over.
+    // The next decision breaks no rule: the matter is over.
     stage.wait(1);
     stage.record();
     stage.look_again();

@@ -1,4 +1,4 @@
-//! What control documents are refused for, told with file, line and field.
+//! Refusals of control documents, reported with file, line and field.
 
 use crate::scene::{CONTROL, app, problems, read, texts};
 

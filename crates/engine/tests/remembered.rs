@@ -1,4 +1,4 @@
-//! Renders that somebody remembers: as good as rendering, with what target and rules say today.
+//! Remembered renders: as good as new ones, with the target and the rules of today.
 
 use setpoint_core::canonical;
 use setpoint_core::resource::Resource;

@@ -68,7 +68,7 @@ pub(crate) fn texts(error: NotRead) -> Vec<String> {
     }
 }
 
-/// The problems of the scene's documents with these beside them.
+/// Returns the problems of the scene's documents together with these.
 pub(crate) fn problems(more: &str) -> Vec<String> {
     texts(read(&[("setpoint/base.yaml", CONTROL), ("setpoint/more.yaml", more)]).expect_err("a refusal"))
 }

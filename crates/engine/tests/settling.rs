@@ -1,4 +1,4 @@
-//! What follows when a change of a dead process is settled.
+//! The consequences of settling a change of a dead process.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn app() -> AppId {
     "web/shop".parse().expect("a valid app")
 }
 
-/// The app declares `a`, and a former process was about to make it so.
+/// The app declares `a`, and a former process was about to apply it.
 fn left_open(verb: Verb) -> (Facts, BundleCache) {
     let bundle = Bundle::new(app(), target(), vec![resource("a")]).expect("a valid bundle");
     let accepted = Accepted { bundle: bundle.digest(), sequence: 1, revision: Revision::default(), at: at(0) };
@@ -60,8 +60,7 @@ fn left_open(verb: Verb) -> (Facts, BundleCache) {
     (facts, bundles)
 }
 
-/// Steps, lets everything that is recorded be durable, and gives the changes and what else is asked
-/// for.
+/// Steps, makes all records durable, and returns the changes and the other effects.
 fn step(machine: &mut Machine, seconds: u64, event: Event) -> (Vec<Change>, Vec<Effect>) {
     let (mut events, mut changes, mut others) = (vec![event], Vec::new(), Vec::new());
     while let Some(event) = events.pop() {
@@ -78,7 +77,7 @@ fn step(machine: &mut Machine, seconds: u64, event: Event) -> (Vec<Change>, Vec<
     (changes, others)
 }
 
-/// A machine that takes over, and the ticket of the settlement it asks for.
+/// A machine that takes over, and the ticket of the settlement it requests.
 fn taking_over(verb: Verb) -> (Machine, Ticket) {
     let (facts, bundles) = left_open(verb);
     let controls = Controls {
@@ -103,7 +102,7 @@ fn taking_over(verb: Verb) -> (Machine, Ticket) {
     (machine, asked.expect("it is settled at once"))
 }
 
-/// What someone wrote since.
+/// An observation with a later write by another writer.
 fn edited(seconds: u64) -> Observation {
     let mut state = stands("a", at(seconds));
     let Observed::Known { value: Presence::Present(live), .. } = &mut state else { panic!("it stands there") };
@@ -112,8 +111,7 @@ fn edited(seconds: u64) -> Observation {
     Observation { at: at(seconds), states: [(key("a"), state)].into() }
 }
 
-/// Answers what the machine asks for, with the edited object and with yes, until it changes
-/// something.
+/// Answers the machine's requests, with the edited object and with yes, until it changes something.
 fn until_work(machine: &mut Machine, mut effects: Vec<Effect>) -> (Vec<Change>, Vec<Work>) {
     let mut changes = Vec::new();
     for seconds in 101..200 {

@@ -1,5 +1,4 @@
-//! A machine on a stage: it holds the log, and a test answers what it asks for when the test says
-//! so.
+//! A machine on a stage: it holds the log, and a test answers its requests when the test wants to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,7 +51,7 @@ pub(crate) fn bundle(app: &AppId, names: &[&str]) -> Arc<Bundle> {
     Arc::new(Bundle::new(app.clone(), target(), resources).expect("a valid bundle"))
 }
 
-/// What is known before the machine begins, and what the documents say.
+/// The durable facts before the machine begins, and the content of the documents.
 pub(crate) struct Before {
     pub(crate) settings: Settings,
     pub(crate) controls: Controls,
@@ -80,7 +79,7 @@ impl Before {
         Accepted { bundle: digest, sequence, revision: revision(&format!("v{sequence}")), at: at(0) }
     }
 
-    /// An app that is held at this, and owns what it declares.
+    /// An app that is held at these objects and owns them.
     pub(crate) fn held(&mut self, name: &str, names: &[&str]) -> AppFacts {
         let app = app(name);
         let accepted = self.version(&app, 1, names);
@@ -94,7 +93,7 @@ impl Before {
         }
     }
 
-    /// The facts of an app and its document, where there is one.
+    /// Adds the facts of an app and its document, if there is one.
     pub(crate) fn app(&mut self, name: &str, facts: AppFacts, control: Option<AppControl>) {
         self.apply(&Change::PutApp { app: app(name), facts: Arc::new(facts) });
         self.controls.apps.extend(control.map(|control| (app(name), Arc::new(control))));
@@ -122,7 +121,7 @@ impl Before {
     }
 }
 
-/// The document of an app that is made from the store.
+/// The document of an app that is rendered from the store.
 pub(crate) fn document(mode: Mode) -> AppControl {
     AppControl { stores: BTreeSet::from([store()]), ..AppControl::clone(&control(mode, false)) }
 }
@@ -130,9 +129,9 @@ pub(crate) fn document(mode: Mode) -> AppControl {
 pub(crate) struct Stage {
     pub(crate) machine: Machine,
     pub(crate) now: Timestamp,
-    /// What was asked for and is not answered.
+    /// Requests that are not answered yet.
     out: Vec<Effect>,
-    /// What is durable.
+    /// The durable entries.
     pub(crate) recorded: Vec<Entry>,
     controls: Controls,
 }
@@ -151,7 +150,7 @@ impl Stage {
         }
     }
 
-    /// Takes every effect that `wanted` finds something in.
+    /// Takes every effect for which `wanted` returns a value.
     pub(crate) fn take<T>(&mut self, wanted: impl Fn(&Effect) -> Option<T>) -> Vec<T> {
         let mut taken = Vec::new();
         self.out.retain(|effect| match wanted(effect) {
@@ -164,7 +163,7 @@ impl Stage {
         taken
     }
 
-    /// The appends that are under way, in order.
+    /// Takes the appends that are under way, in order.
     pub(crate) fn appends(&mut self) -> Vec<(Ticket, Vec<Entry>)> {
         self.take(|effect| match effect {
             Effect::Append { ticket, entries, .. } => Some((*ticket, entries.clone())),
@@ -181,7 +180,7 @@ impl Stage {
         self.step(Event::AppendFailed { ticket, class, detail: String::new() });
     }
 
-    /// Everything that is to be recorded is.
+    /// Makes everything durable that is to be recorded.
     pub(crate) fn record(&mut self) {
         loop {
             let appends = self.appends();
@@ -192,7 +191,7 @@ impl Stage {
         }
     }
 
-    /// The looks that are under way, each with its app and the names that are looked for.
+    /// Takes the observations that are under way, each with its app and the requested names.
     pub(crate) fn looks(&mut self) -> Vec<(Ticket, AppId, BTreeSet<String>)> {
         self.take(|effect| match effect {
             Effect::Observe { ticket, wanted, asker, .. } => {
@@ -208,8 +207,8 @@ impl Stage {
         self.step(Event::Observed { ticket, observation });
     }
 
-    /// Answers every look with what `there` says of each name, and records what follows, until
-    /// nothing more is looked at.
+    /// Answers every observation with the result of `there` for each name, and records the
+    /// consequences, until no observation is left.
     pub(crate) fn look(&mut self, there: impl Fn(&str) -> Observed<Presence>) {
         self.record();
         while let looks = self.looks()
@@ -223,13 +222,13 @@ impl Stage {
         }
     }
 
-    /// The same with everything as it is declared.
+    /// Does the same with every object as declared.
     pub(crate) fn look_at_all(&mut self) {
         let now = self.now;
         self.look(|name| stands(name, now));
     }
 
-    /// Something may have changed on the target; what is looked at then is as it is declared.
+    /// Hints at a change of the target; every object is then observed as declared.
     pub(crate) fn look_again(&mut self) {
         self.hint();
         self.look_at_all();
@@ -239,7 +238,7 @@ impl Stage {
         self.step(Event::Hinted { target: target(), hint: Hint::Lost });
     }
 
-    /// Other documents come into force.
+    /// Brings other documents into force.
     pub(crate) fn control(&mut self, change: impl FnOnce(&mut Controls)) {
         self.control_unrecorded(change);
         self.record();
@@ -251,7 +250,7 @@ impl Stage {
         self.step(Event::Controls(self.controls.clone()));
     }
 
-    /// The work that has left.
+    /// Takes the steps that were sent.
     pub(crate) fn executed(&mut self) -> Vec<(Ticket, Vec<(Verb, String)>)> {
         self.take(|effect| match effect {
             Effect::Execute { ticket, work, .. } => {
@@ -272,7 +271,7 @@ impl Stage {
         self.step(Event::Executed { ticket, outcomes });
     }
 
-    /// The renders that are asked for, with what each must descend from.
+    /// Takes the requested renders, with the revision that each must descend from.
     pub(crate) fn renders(&mut self) -> Vec<(Ticket, AppId, Option<Revision>)> {
         self.take(|effect| match effect {
             Effect::Render { ticket, app, descends_from, .. } => Some((*ticket, app.clone(), descends_from.clone())),
@@ -280,14 +279,14 @@ impl Stage {
         })
     }
 
-    /// The only render that is asked for comes to this.
+    /// Answers the only requested render.
     pub(crate) fn rendered(&mut self, outcome: RenderOutcome) {
         let renders = self.renders();
         let [(ticket, ..)] = renders.as_slice() else { panic!("one render, not {renders:?}") };
         self.step(Event::Rendered { ticket: *ticket, outcome });
     }
 
-    /// The store offers what was accepted, and every app has considered it.
+    /// The store offers the accepted version, and every app has considered it.
     pub(crate) fn offer_known(&mut self, name: &str) {
         self.offer(name);
         for (ticket, ..) in self.renders() {
@@ -296,7 +295,7 @@ impl Stage {
         self.record();
     }
 
-    /// Fresh renders give this.
+    /// Answers fresh renders with this bundle.
     pub(crate) fn render_afresh(&mut self, bundle: Digest) {
         let asked = self.take(|effect| match effect {
             Effect::RenderAfresh { ticket, .. } => Some(*ticket),
@@ -324,7 +323,7 @@ impl Stage {
         self.step(Event::Command(Command { id, app, by, reason, order }));
     }
 
-    /// The orders that were answered.
+    /// Takes the answered orders.
     pub(crate) fn answered(&mut self) -> Vec<(u64, Result<(), Declined>)> {
         self.take(|effect| match effect {
             Effect::Ordered { id, outcome } => Some((id.0, *outcome)),
@@ -332,7 +331,7 @@ impl Stage {
         })
     }
 
-    /// The notes that are to be delivered; all of them are.
+    /// Takes the notes to deliver, and delivers all of them.
     pub(crate) fn notes(&mut self) -> Vec<Note> {
         let notes = self.take(|effect| match effect {
             Effect::Notify { ticket, note } => Some((*ticket, note.clone())),
@@ -348,12 +347,12 @@ impl Stage {
         self.machine.status(&app(name)).expect("the app is known")
     }
 
-    /// The facts that were recorded last of an app.
+    /// Returns the facts of an app that were recorded last.
     pub(crate) fn last_facts(&self, name: &str) -> Option<Arc<AppFacts>> {
         facts_in(&self.recorded, name)
     }
 
-    /// What was intended so far, in order.
+    /// Returns the intents so far, in order.
     pub(crate) fn intents(&self) -> Vec<(Verb, String)> {
         let changes = self.recorded.iter().flat_map(|entry| &entry.changes);
         let intents = changes.filter_map(|change| match change {
@@ -364,7 +363,7 @@ impl Stage {
     }
 }
 
-/// The facts of an app that some entries put last.
+/// Returns the last facts of an app in some entries.
 pub(crate) fn facts_in(entries: &[Entry], name: &str) -> Option<Arc<AppFacts>> {
     let changes = entries.iter().rev().flat_map(|entry| entry.changes.iter().rev());
     let mut facts = changes.filter_map(|change| match change {

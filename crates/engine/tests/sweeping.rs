@@ -1,4 +1,5 @@
-//! Every object is read once a day, whatever events tell: the net under those that never come.
+//! Every object is read once a day, whatever events report: the fallback for events that never
+//! come.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use setpoint_target::{Hint, Priority};
 use crate::attributing::observing;
 use crate::holding::{at, key, stands, target, unseen};
 
-/// Both objects as they are declared.
+/// Both objects as declared.
 fn in_place(now: Timestamp) -> Observation {
     Observation { at: now, states: ["a", "b"].map(|name| (key(name), stands(name, now))).into() }
 }
@@ -19,7 +20,7 @@ fn nothing_seen(now: Timestamp) -> Observation {
     Observation { at: now, states: ["a", "b"].map(|name| (key(name), unseen())).into() }
 }
 
-/// The looks that are asked for: how urgent, and whether everything is to be read.
+/// Returns the requested observations: their priority, and whether everything is to be read.
 fn looks(effects: &[Effect]) -> Vec<(Ticket, Priority, bool)> {
     let look = |effect: &Effect| match effect {
         Effect::Observe { ticket, asker, .. } => Some((*ticket, asker.priority, asker.afresh)),
@@ -28,7 +29,7 @@ fn looks(effects: &[Effect]) -> Vec<(Ticket, Priority, bool)> {
     effects.iter().filter_map(look).collect()
 }
 
-/// A machine that holds the log for years, its first look answered.
+/// A machine that holds the log for years, its first observation answered.
 fn at_rest() -> Machine {
     let (mut machine, ticket) = observing(false);
     machine.step(at(100), Event::LeaseRenewed { epoch: 3, expires: at(1_000_000_000) });
@@ -36,12 +37,12 @@ fn at_rest() -> Machine {
     machine
 }
 
-/// Steps from hour to hour with something told of one object each time; at which hours all were
-/// read.
+/// Steps from hour to hour with a report about one object each time. Returns the hours at which all
+/// objects were read.
 fn read_at(machine: &mut Machine, hours: std::ops::Range<u64>, answer: fn(Timestamp) -> Observation) -> Vec<u64> {
     let mut read = BTreeSet::new();
     for hour in hours {
-        // Every five minutes: what is not urgent waits for so long.
+        // Every five minutes: a sweep may wait for so long.
         for now in (0..12).map(|part| at(hour * 3_600 + part * 300)) {
             let hint = Hint::Changed { keys: [key("a")].into() };
             let hinted = machine.step(now, Event::Hinted { target: target(), hint });

@@ -1,4 +1,4 @@
-//! What a new holder of the log does about changes that a former one had under way.
+//! How a new holder of the log treats changes that a former one had under way.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use setpoint_engine::{BundleCache, Effect, Event, Machine, Settings};
 
 use crate::holding::{at, claim};
 
-/// What a process left that died in the middle of a change.
+/// The facts left by a process that died in the middle of a change.
 fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
     let app: AppId = "web/shop".parse().expect("a valid app");
     let target = TargetIdentity::new("host-1").expect("a valid identity");
@@ -50,7 +50,7 @@ fn left_open(verb: Verb, expect: Option<Expect>) -> Facts {
     facts
 }
 
-/// Becomes the writer and loads; whether what was under way is settled at once.
+/// Becomes the writer and loads. Returns whether the change under way is settled at once.
 fn settles_at_once(machine: &mut Machine, now: Timestamp, epoch: u64) -> bool {
     settles_this_at_once(machine, now, epoch, left_open(Verb::Create, None))
 }

@@ -1,4 +1,4 @@
-//! What people are told comes again when the matter does.
+//! Notes to people are repeated when the matter comes back.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn told(stage: &mut Stage, kind: NoteKind) -> usize {
     stage.notes().iter().filter(|note| note.kind == kind).count()
 }
 
-/// Someone removes it, so often.
+/// Another writer removes the object this many times.
 fn fight(stage: &mut Stage, times: usize) {
     for _ in 0..times {
         stage.hint();

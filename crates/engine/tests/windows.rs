@@ -23,7 +23,7 @@ fn accepted_while_closed() -> Stage {
     before.begin()
 }
 
-/// Looks again, with nothing there but these; what is made then.
+/// Observes again, with only these objects present. Returns the created ones.
 fn made(stage: &mut Stage, there: &[&str]) -> Vec<(Verb, String)> {
     let now = stage.now;
     stage.hint();
@@ -38,7 +38,7 @@ fn while_its_window_is_closed_an_app_is_held_at_its_last_good_bundle_and_drift_i
     let good = facts.last_good.as_ref().map(|good| good.bundle).expect("it converged before");
     assert_ne!(facts.accepted.as_ref().map(|accepted| accepted.bundle), Some(good));
     assert_eq!(stage.status("shop").bundle, Some((good, 1)));
-    // Someone removed it: that is no declared change.
+    // Another writer removed it: that is no declared change.
     assert_eq!(made(&mut stage, &[]), [(Verb::Create, "a".to_owned())]);
 }
 

@@ -1,4 +1,4 @@
-//! What is done about something that others add to a resource: what an app's rules say, and whether
+//! Additions: an app's rules for fields and entries that others add to its resources, and whether
 //! its target can follow them.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use super::documents::ControlDocuments;
 use super::reading::FieldError;
 use super::selector::Selector;
 
-/// A rule of an app about what others add.
+/// A rule of an app about additions by others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AddedRule {
     resources: Selector,
@@ -37,14 +37,14 @@ impl AddedRule {
     }
 }
 
-/// What the rules say of one resource.
+/// Returns the rules that apply to one resource.
 pub(super) fn additions_in(rules: &[AddedRule], api_version: &str, kind: &str, key: &Key) -> BTreeSet<AdditionRule> {
     let about = rules.iter().filter(|rule| rule.resources.is_about(api_version, kind, key));
     about.flat_map(|rule| rule.rules.iter().cloned()).collect()
 }
 
 impl ControlDocuments {
-    /// Rules that no target could follow.
+    /// Returns rules that no target can follow.
     pub(super) fn additions(&self) -> Vec<FieldError> {
         self.field_errors_of_rules(unreadable, elsewhere)
     }

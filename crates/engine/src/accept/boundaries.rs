@@ -1,9 +1,8 @@
-//! Where the apps of a scope may write: what its Scope document says of the namespaces and kinds of
-//! clusters.
+//! Boundaries: the namespaces and kinds of clusters that a Scope document allows its apps to write.
 //!
-//! A cluster that is the scope's own is open to it unless its Scope document draws a boundary. On
-//! one of another scope nothing is allowed but what is listed, so that a tenant who was lent a
-//! cluster has been given nothing by that alone.
+//! A cluster of the scope itself is open to its apps unless the Scope document draws a boundary. On
+//! a cluster of another scope only listed namespaces and kinds are allowed: lending a cluster to a
+//! tenant grants nothing by itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use setpoint_kube::kinds::{BuiltIn, built_in};
 
 use super::documents::ControlDocuments;
 
-/// The kind whose objects are called as the namespaces they make.
+/// The kind whose objects have the names of the namespaces they create.
 const NAMESPACE: &str = "Namespace";
 
 impl ControlDocuments {
@@ -36,8 +35,8 @@ impl ControlDocuments {
         Boundary::Within(Arc::new(Grants { scope: id.scope.clone(), namespaces, classes }))
     }
 
-    /// Whether the scope was given leave to declare what Setpoint itself runs from. None has it by
-    /// itself, not even `default`.
+    /// Reports whether the scope may declare the objects that Setpoint itself runs from. No scope
+    /// may by default, not even `default`.
     pub(super) fn manages_setpoint(&self, scope: &Scope) -> bool {
         self.scopes.get(scope).is_some_and(|scope| scope.spec.manage_setpoint)
     }
@@ -47,7 +46,8 @@ fn namespaces_of(scope: &ScopeSpec) -> impl Iterator<Item = Pattern> {
     scope.namespaces.iter().flatten().map(|name| Pattern::new(name.as_str()))
 }
 
-/// Kinds that live in a namespace would be listed among those without one in vain.
+/// Returns errors for namespaced kinds that are listed among the kinds without a namespace, where
+/// they have no effect.
 pub(super) fn misplaced_kinds(scope: &ScopeSpec) -> Vec<FieldProblem> {
     let listed = scope.cluster_kinds.iter().flatten().enumerate();
     let misplaced = listed.filter(|(_, kind)| {

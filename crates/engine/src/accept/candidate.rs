@@ -1,5 +1,5 @@
-//! An app's revision: skipped because nothing it reads has changed, rendered into resources,
-//! refused, or not to be had.
+//! Candidates: an app's revision is skipped because none of its inputs has changed, rendered into
+//! resources, refused, or unavailable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -34,75 +34,76 @@ use super::replacing::replaced_in;
 use super::selector::Selector;
 use super::sharing::{SharingRule, shared_in};
 
-/// What an app is made from, as the control documents accepted *before* say. A candidate cannot say
-/// where it comes from itself.
+/// The source of an app, from the control documents accepted *before*. A candidate cannot define
+/// its own source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppSource {
     pub app: AppId,
     pub target: TargetName,
-    /// The namespace that the target gives to what names none: it is part of what keys are made of.
+    /// The namespace that the target gives to objects without one: it is part of their keys.
     pub namespace: Option<String>,
     pub inputs: Vec<Input>,
     pub parameters: Value,
-    /// How inputs that are kustomizations are rendered.
+    /// The settings with which kustomizations are rendered.
     pub kustomize: Kustomize,
-    /// What of its resources others may set.
+    /// The fields of its resources that others may set.
     pub shared: Vec<SharingRule>,
-    /// What is done about what others add to its resources.
+    /// The rules for additions to its resources.
     pub additions: Vec<AddedRule>,
-    /// Where its resources may be.
+    /// The boundary of its resources.
     pub boundary: Boundary,
-    /// Whether it may declare what Setpoint itself runs from.
+    /// Set if the app may declare the objects that Setpoint itself runs from.
     pub manages_setpoint: bool,
-    /// Which of its resources may be deleted and made anew.
+    /// The resources that may be deleted and created again.
     pub replaced: Vec<Selector>,
 }
 
-/// What the accept plane must know of a target's kinds, without talking to the target.
+/// The accept plane's knowledge of a target's kinds, without a connection to the target.
 pub trait Kinds: fmt::Debug {
-    /// Everything wrong with an object, by field.
+    /// Returns all problems of an object, by field.
     fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem>;
 
-    /// What the object would be on the target.
+    /// Returns the key that the object would have on the target.
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
 
-    /// The namespace that the target gives to what names none, if it has namespaces.
+    /// Returns the namespace that the target gives to objects without one, if it has namespaces.
     fn namespace(&self) -> Option<&str> {
         None
     }
 
-    /// What part of Setpoint's own an object is (its namespace, its rights), in words that follow
-    /// "it is"; `None` if it is none.
+    /// Returns the part of Setpoint's own installation that an object is (its namespace, its
+    /// permissions), in words that follow "it is"; `None` if it is no part.
     fn own_part(&self, _key: &Key, _body: &Value) -> Option<&'static str> {
         None
     }
 
-    /// For each object those of the same app that must be in place before it: the folders above a
-    /// file, the namespace of a Service.
+    /// Returns for each object those of the same app that must be in place before it: the
+    /// directories above a file, the namespace of a Service.
     fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>>;
 
-    /// In which wave an object comes.
+    /// Returns the wave of an object.
     fn wave(&self, _body: &Value) -> i32 {
         0
     }
 
-    /// Whether what comes after such an object waits until it is healthy, and not only in place.
+    /// Reports whether the resources after such an object wait until it is healthy, and not only in
+    /// place.
     fn is_awaited(&self, _api_version: &str, _kind: &str) -> bool {
         false
     }
 
-    /// Whether deleting such an object takes others with it: everything in a namespace, every
-    /// object of a definition, the data of a volume.
+    /// Reports whether deleting such an object takes others with it: all objects of a namespace,
+    /// all objects of a definition, the data of a volume.
     fn is_protected(&self, api_version: &str, kind: &str) -> bool;
 
-    /// Whether such an object runs to its end and is then removed by the target itself.
+    /// Reports whether such an object runs to its end and is then removed by the target itself.
     fn runs_once(&self, _body: &Value) -> bool {
         false
     }
 }
 
-/// The answer to [`Kinds::after`] where a key alone tells what comes before it, whether or not
-/// anybody declares that.
+/// Returns the result of [`Kinds::after`] where a key alone implies the objects before it, whether
+/// or not any of them is declared.
 pub fn after_implied(declared: &[(Key, &Value)], implied: impl Fn(&Key) -> Vec<Key>) -> BTreeMap<Key, BTreeSet<Key>> {
     let keys: BTreeSet<&Key> = declared.iter().map(|(key, _)| key).collect();
     let before = |key: &Key| {
@@ -112,30 +113,30 @@ pub fn after_implied(declared: &[(Key, &Value)], implied: impl Fn(&Key) -> Vec<K
     keys.iter().map(|key| before(key)).collect()
 }
 
-/// What a render was made from: enough to tell that another one would give the same.
+/// The inputs of a render, in enough detail to know whether another render would give the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Footprint {
-    /// Of the renderer and the app's source.
+    /// The digest of the renderer and the app's source.
     recipe: Digest,
     reads: ReadSets,
 }
 
-/// What came of a revision.
+/// The result of considering a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Considered {
-    /// Everything the last render read, listed or missed resolves the same.
+    /// All paths that the last render read, listed or missed resolve to the same content.
     Unchanged,
-    /// May be without resources: whether anything follows from that is not decided here.
+    /// May be without resources: the consequences are decided elsewhere.
     Rendered { resources: Vec<Resource>, footprint: Footprint, warnings: Vec<String> },
-    /// The declaration is wrong; it will be wrong the same way until a store moves.
+    /// The declaration is wrong, and will be wrong in the same way until a store's head moves.
     Refused { problems: Vec<Problem> },
-    /// A store could not be read, or a program not be run.
+    /// A store could not be read, or a program could not be run.
     Failed { reason: UnknownReason },
 }
 
 impl ControlDocuments {
-    /// Where an app comes from; `None` if no document declares it.
+    /// Returns the source of an app; `None` if no document declares it.
     pub fn source(&self, app: &AppId) -> Option<AppSource> {
         let spec = &self.apps.get(app)?.spec;
         let input = |input: &setpoint_documents::Input| {
@@ -187,7 +188,7 @@ fn namespace_of(target: &TargetSpec) -> Option<String> {
     target.namespace.as_ref().map(|name| name.as_str().to_owned())
 }
 
-/// A path of a document as a path of a tree; `.` is the tree's own folder.
+/// Converts a path of a document to a path of a tree; `.` is the tree's own root.
 pub fn store_path(path: &RelativePath) -> Result<StorePath, BadPath> {
     match path.as_str() {
         "." | "./" => Ok(StorePath::root()),
@@ -196,13 +197,13 @@ pub fn store_path(path: &RelativePath) -> Result<StorePath, BadPath> {
 }
 
 impl AppSource {
-    /// The stores it is made from.
+    /// Returns the stores that the app is rendered from.
     pub fn stores(&self) -> BTreeSet<StoreName> {
         let bases = self.kustomize.bases.iter().map(|base| &base.store);
         self.inputs.iter().map(|input| &input.store).chain(bases).cloned().collect()
     }
 
-    /// What has to be rendered.
+    /// Builds the render request.
     fn request<'a>(
         &'a self,
         trees: &'a Trees,
@@ -214,7 +215,7 @@ impl AppSource {
         Request { inputs, parameters, kustomize, trees, check, external, limits: Limits::default(), stop }
     }
 
-    /// Who set what of a resource that it declares in these versions.
+    /// Explains which inputs set the fields of a resource that the app declares in these versions.
     pub fn explain(
         &self,
         trees: &Trees,
@@ -224,8 +225,8 @@ impl AppSource {
         explain(&self.request(trees, &|_, _, _| Vec::new(), None, stop), wanted)
     }
 
-    /// Stands for what its kustomizations are rendered from and for how we do it, whoever else
-    /// does. Parameters are put in afterwards, and have no part in it.
+    /// Returns the digest of the inputs of its kustomizations and of our way to render them,
+    /// whichever program renders them. Parameters are applied afterwards and are not part of it.
     pub fn recipe_of_kustomizations(&self) -> Digest {
         let Kustomize { is_restricted, bases, .. } = &self.kustomize;
         canonical::digest_of(&(rendering::RECIPE, self.input_paths(), is_restricted, bases))
@@ -235,7 +236,7 @@ impl AppSource {
         self.inputs.iter().map(|input| (&input.store, &input.path)).collect()
     }
 
-    /// Stands for the renderer and the source wherever a render is remembered.
+    /// Returns the digest of the renderer and the source, under which a render is remembered.
     pub fn recipe(&self) -> Digest {
         let inputs = self.input_paths();
         let rules = (&self.shared, &self.replaced, &self.additions);
@@ -245,7 +246,7 @@ impl AppSource {
 }
 
 impl Footprint {
-    /// Whether rendering the source from these trees would give what it gave before.
+    /// Reports whether rendering the source from these trees would give the same result as before.
     pub fn holds(&self, source: &AppSource, trees: &Trees) -> Result<bool, StoreError> {
         if self.recipe != source.recipe() {
             return Ok(false);
@@ -263,8 +264,8 @@ impl Footprint {
     }
 }
 
-/// What comes of a revision without a render, judged by the footprint of the one that was accepted
-/// last; `None` if that takes one.
+/// Returns the result for a revision without rendering it, judged by the footprint of the render
+/// that was accepted last; `None` if a render is needed.
 pub fn known_beforehand(source: &AppSource, trees: &Trees, last: Option<&Footprint>) -> Option<Considered> {
     match last?.holds(source, trees) {
         Ok(true) => Some(Considered::Unchanged),
@@ -273,20 +274,20 @@ pub fn known_beforehand(source: &AppSource, trees: &Trees, last: Option<&Footpri
     }
 }
 
-/// Considers a revision where no other program is ever run. `last` is the footprint of the render
-/// that was accepted last; without one everything is rendered.
+/// Considers a revision without ever running an external program. `last` is the footprint of the
+/// render that was accepted last; without one everything is rendered.
 pub fn consider(source: &AppSource, trees: &Trees, last: Option<&Footprint>, kinds: &dyn Kinds) -> Considered {
     known_beforehand(source, trees, last)
         .unwrap_or_else(|| rendered(source, trees, By { kinds, external: None, stop: None }))
 }
 
-/// Who has a say in a render beside the source.
+/// The parties to a render other than its source.
 #[derive(Clone, Copy, Debug)]
 pub struct By<'a> {
     pub kinds: &'a dyn Kinds,
-    /// Who runs other programs for apps that name one, if anybody does.
+    /// The runner of external programs for apps that name one, if there is one.
     pub external: Option<&'a dyn External>,
-    /// Set once nobody waits for it any more.
+    /// Set once no caller waits for the render any more.
     pub stop: Option<&'a Arc<AtomicBool>>,
 }
 
@@ -314,8 +315,8 @@ pub fn rendered(source: &AppSource, trees: &Trees, by: By<'_>) -> Considered {
     }
 }
 
-/// Gives resources their keys and their order. Two that are one object on the target are told with
-/// both places: documents of different names may be the same thing there.
+/// Assigns keys and order to resources. Two resources that are one object on the target are
+/// reported with both places: documents with different names may be the same object there.
 pub(super) fn identified(
     rendered: Vec<RenderedResource>,
     source: &AppSource,

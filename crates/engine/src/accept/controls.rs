@@ -1,4 +1,4 @@
-//! What accepted control documents mean for the machine.
+//! Computes the machine's controls from accepted control documents.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,42 +20,42 @@ use super::documents::{ControlDocument, ControlDocuments};
 use super::windows::{self, Interval};
 use crate::controls::{AppControl, Controls, Mode, OnFailure, StoreControl, TargetControl};
 
-/// Targets that did not say who they are, or that turned out to be another system, are asked again
-/// after this long.
+/// The time after which targets that reported no identity, or the identity of another system, are
+/// asked for it again.
 const RETRY: Span = Span::seconds(30);
 
-/// A target that said who it is.
+/// A target that reported its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReachedTarget {
     pub identity: TargetIdentity,
     pub granularity: Granularity,
-    /// What it shows includes its own latest writes.
+    /// Set if reads include the target's own latest writes.
     pub fresh_reads: bool,
     pub attributes: bool,
 }
 
-/// Controls, and for how long they hold.
+/// Controls, and how long they are valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkedOut {
     /// Without the root app, whose control comes from the bootstrap.
     pub controls: Controls,
-    /// Work them out again by then; never, if no app has a window and every target was reached and
-    /// is the one that its apps are held on.
+    /// The time by which to compute them again; never, if no app has a window and every target was
+    /// reached and is the one that its apps are held on.
     pub valid_until: Option<Timestamp>,
-    /// Apps that are not among the controls because nobody knows yet what their target is. Their
-    /// documents are not gone: work the controls out anew once the target was reached.
+    /// Apps that are not among the controls because the identity of their target is still unknown.
+    /// Their documents are not gone: compute the controls again once the target was reached.
     pub unreached: BTreeMap<AppId, TargetName>,
 }
 
-/// What a store's head is read from: the same for stores of one branch or tag of one repository
-/// that enter it the same way and are not pinned to another commit.
+/// Returns the digest of the source of a store's head. It is the same for stores of one branch or
+/// tag of one repository that connect in the same way and are not pinned to another commit.
 pub fn repository(url: &str, of: &Reference, pin: Option<&Commit>, way_in: impl fmt::Debug) -> Digest {
     Digest::of(format!("{url}\n{of:?}\n{pin:?}\n{way_in:?}").as_bytes())
 }
 
 impl ControlDocuments {
-    /// Works out the controls at an instant. `known` is where apps are held, for targets that do
-    /// not say who they are now.
+    /// Computes the controls at an instant. `known` contains the targets on which apps are held,
+    /// for targets that do not report their identity now.
     pub fn controls(
         &self,
         now: Timestamp,
@@ -86,8 +86,8 @@ impl ControlDocuments {
             controls.stores.insert(name.clone(), StoreControl { interval: spec.interval.span(), repository });
         }
         let windows = self.apps.values().any(|app| !app.spec.sync.windows.is_empty());
-        // A target that is silent may answer, and one that is another system than an app is held on
-        // may be corrected.
+        // A silent target may respond, and one that is another system than the one an app is held
+        // on may be corrected.
         let is_awaited = |(id, app): (&AppId, &ControlDocument<Box<AppSpec>>)| {
             let found = reached.get(&app.spec.target).map(|target| &target.identity);
             found.is_none_or(|found| known.get(id).is_some_and(|known| known != found))
@@ -99,22 +99,22 @@ impl ControlDocuments {
     }
 }
 
-/// A window as something that can be looked up: whether it allows, its times, length and zone.
+/// A window as a map key: whether it allows, its times, length and zone.
 type WindowKey<'a> = (bool, &'a str, u64, &'a str);
 
 struct Working<'a> {
     now: Timestamp,
     reached: &'a BTreeMap<TargetName, ReachedTarget>,
     known: &'a BTreeMap<AppId, TargetIdentity>,
-    /// Many apps have the same windows.
+    /// A cache of closed intervals: many apps have the same windows.
     closed: BTreeMap<Vec<WindowKey<'a>>, Vec<Interval>>,
     controls: Controls,
 }
 
 impl<'a> Working<'a> {
-    /// The identity of an app's target: what it says, or what it was when the app was last held.
-    /// That is no answer where another target of the documents is that one: then the app was moved
-    /// away from it.
+    /// Returns the identity of an app's target: the reported one, or the one on which the app was
+    /// last held. The latter does not count if another target of the documents has this identity:
+    /// then the app was moved away from it.
     fn target_of(&mut self, id: &AppId, app: &AppSpec) -> Option<TargetIdentity> {
         if let Some(ReachedTarget { identity, granularity, fresh_reads, attributes }) = self.reached.get(&app.target) {
             let control =
@@ -126,7 +126,7 @@ impl<'a> Working<'a> {
         if self.reached.values().any(|target| target.identity == *identity) {
             return None;
         }
-        // The careful answer to what it can do, until it says so itself.
+        // Assume the least capabilities until the target reports its own.
         let careful = TargetControl { granularity: Granularity::Resource, fresh_reads: false, attributes: false };
         self.controls.targets.entry(identity.clone()).or_insert(careful);
         Some(identity.clone())
@@ -168,13 +168,13 @@ impl<'a> Working<'a> {
     }
 }
 
-/// What another document says of an app.
+/// The bounds that another document sets for an app.
 struct Bounds {
     boundary: Boundary,
     acting_as: Option<Arc<ActingAs>>,
 }
 
-/// What an app is held by: its document, and the bounds that another document sets it.
+/// Returns the digest of an app's document and of the bounds that another document sets for it.
 fn document_of(app: &ControlDocument<Box<AppSpec>>, Bounds { boundary, acting_as }: &Bounds) -> Digest {
     canonical::digest_of(&(app.body.value(), boundary, acting_as))
 }

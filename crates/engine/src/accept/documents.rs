@@ -20,7 +20,7 @@ use setpoint_yaml::Place;
 
 use super::flow;
 
-/// One control document: what it says, whose it is, and where it is written.
+/// One control document: its content, its scope, and its place in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlDocument<S> {
     pub scope: Scope,
@@ -30,8 +30,8 @@ pub struct ControlDocument<S> {
     pub place: Place,
 }
 
-/// A document as it is written, in canonical bytes: those in force are kept, and as trees they
-/// would need five times the room.
+/// The text of a document, in canonical bytes: the documents in force stay in memory, and as trees
+/// they would need five times the space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Body(Box<[u8]>);
 
@@ -52,7 +52,7 @@ pub struct ControlDocuments {
     pub(super) apps: BTreeMap<AppId, ControlDocument<Box<AppSpec>>>,
     pub(super) stores: BTreeMap<StoreName, ControlDocument<StoreSpec>>,
     pub(super) targets: BTreeMap<TargetName, ControlDocument<TargetSpec>>,
-    /// By the scope they draw the boundary of.
+    /// By the scope whose boundary they draw.
     pub(super) scopes: BTreeMap<Scope, ControlDocument<ScopeSpec>>,
     pub(super) policies: BTreeMap<(Scope, Label), ControlDocument<PolicySpec>>,
     pub(super) notifiers: BTreeMap<(Scope, Label), ControlDocument<NotifierSpec>>,
@@ -75,7 +75,7 @@ impl ControlDocuments {
         &self.notifiers
     }
 
-    /// The documents as resources of the root app.
+    /// Returns the documents as resources of the root app.
     pub fn resources(&self) -> Vec<Resource> {
         let mut resources = Vec::new();
         let mut add = |kind: &str, scope: &Scope, name: &str, body: &Body| {
@@ -103,9 +103,9 @@ impl ControlDocuments {
         resources
     }
 
-    /// The documents of an accepted bundle of the root app. They were judged when they were
-    /// accepted; here they are only read. That fails where a newer Setpoint is stricter: then the
-    /// problems say what to change in the store.
+    /// Reads the documents of an accepted bundle of the root app. They were judged when they were
+    /// accepted; here they are only read. That fails if a newer Setpoint is stricter: then the
+    /// problems name the changes to make in the store.
     pub fn from_bundle(bundle: &Bundle) -> Result<Self, Vec<Problem>> {
         let mut problems = Problems::default();
         let mut documents = Self::default();
@@ -127,8 +127,8 @@ impl ControlDocuments {
         problems.or_value(documents)
     }
 
-    /// Adds a document under its key; `None` for one that has no place in a store. One of the same
-    /// key is replaced: whether that is an error is for the reader to say.
+    /// Adds a document under its key; `None` for one that is not allowed in a store. A document
+    /// with the same key is replaced: the caller decides whether that is an error.
     pub(super) fn add(&mut self, document: Document) -> Option<Key> {
         let Document { metadata, spec, body, place } = document;
         let Metadata { name, scope } = metadata?;

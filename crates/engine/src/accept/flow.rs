@@ -1,5 +1,5 @@
-//! Values as text that reads back: one line of YAML, all but printable ASCII escaped. Accepted
-//! documents are read again by the same strict reader that read the files.
+//! Writes values as text that reads back: one line of YAML, all but printable ASCII escaped.
+//! Accepted documents are read again by the same strict reader that read the files.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ fn write_value(value: &Value, text: &mut String) {
             }
             text.push('}');
         }
-        // No control document holds one: they are read from text, which has neither.
+        // No control document contains one: documents are read from text, which has neither.
         Value::Secret(_) | Value::Deferred(_) => text.push_str("null"),
     }
 }

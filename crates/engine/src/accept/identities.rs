@@ -1,9 +1,10 @@
-//! In whose name the apps of a scope write on clusters: what its Scope document says, within what
-//! those who lend clusters allow.
+//! Identities: the users that the apps of a scope act as on clusters. A Scope document names them,
+//! within the limits that the owners of lent clusters set.
 //!
-//! Whoever may name a user has its rights, so a name is worth nothing by itself: on a cluster of
-//! another scope only those count that its Target document lists, no two scopes have the same one,
-//! and what Kubernetes keeps for itself cannot be named at all (`Principal`).
+//! A name in a Scope document would give its user's permissions to the scope, so a name alone
+//! counts for nothing. On a cluster of another scope only names count that its Target document
+//! lists. No two scopes may have the same name. Names that Kubernetes reserves for itself cannot be
+//! used at all (`Principal`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use setpoint_documents::{ActAs, AppSpec, FieldProblem, Principal, TargetFamily, 
 use super::documents::{ControlDocument, ControlDocuments};
 use super::reading::FieldError;
 
-/// The names of all scopes that have one, each once for all its apps.
+/// The identities of all scopes that have one, each shared by all apps of the scope.
 pub(super) type Identities<'a> = BTreeMap<&'a Scope, Arc<ActingAs>>;
 
 impl ControlDocuments {
@@ -24,14 +25,14 @@ impl ControlDocuments {
         named.map(|(scope, act_as)| (scope, Arc::new(acting(act_as)))).collect()
     }
 
-    /// In whose name an app writes. On a host nobody can be impersonated.
+    /// Returns the user that an app acts as. On a host no user can be impersonated.
     pub(super) fn acting_as(&self, identities: &Identities<'_>, id: &AppId, app: &AppSpec) -> Option<Arc<ActingAs>> {
         let target = self.targets.get(&app.target);
         let is_cluster = target.is_none_or(|target| target.spec.family == TargetFamily::Kubernetes);
         identities.get(&id.scope).filter(|_| is_cluster).cloned()
     }
 
-    /// Names that were not lent, or that another scope has.
+    /// Returns errors for identities that were not lent, or that another scope has.
     pub(super) fn misnamed(&self) -> Vec<FieldError> {
         let mut slips = Vec::new();
         let mut taken: BTreeMap<&Principal, &Scope> = BTreeMap::new();
@@ -56,8 +57,8 @@ fn lends(target: &ControlDocument<TargetSpec>, scope: &Scope) -> bool {
     target.spec.family == TargetFamily::Kubernetes && target.scope != *scope
 }
 
-/// What of a scope's name the lender of a cluster did not list. One that lists names lends the
-/// cluster under these alone.
+/// Returns errors for names of a scope that the owner of a cluster did not list. An owner that
+/// lists names lends the cluster under these names alone.
 fn not_lent(name: &TargetName, target: &ControlDocument<TargetSpec>, act_as: Option<&ActAs>) -> Vec<FieldProblem> {
     let owner = &target.scope;
     let Some(act_as) = act_as else {

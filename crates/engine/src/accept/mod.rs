@@ -1,22 +1,24 @@
 //! The accept plane before the gates: from versions to candidates, and from accepted control
 //! documents to the machine's controls.
 //!
-//! Pure: everything is read through trees, nothing else is asked. Production and simulator call
-//! exactly this.
+//! Pure: everything is read through trees, without any other request. Production and simulator call
+//! exactly this code.
 //!
-//! | Room | What happens there |
+//! | Module | Content |
 //! | --- | --- |
-//! | [`reading`] | a folder of control documents, read strictly and judged as a whole |
+//! | [`reading`] | a directory of control documents, read strictly and judged as a whole |
 //! | [`documents`] | control documents, as resources of the root app's bundle and back |
-//! | [`additions`] | what is done about what others add |
-//! | [`boundaries`] | where the apps of a scope may write on a cluster |
-//! | [`references`], [`unsupported`] | what documents say of each other; what is not there yet and must not be ignored |
-//! | [`replacing`] | resources that may be deleted and made anew |
-//! | [`selector`] | which resources a rule is about |
+//! | [`additions`] | rules for fields and entries that others add |
+//! | [`boundaries`] | namespaces and kinds of a cluster that the apps of a scope may write |
+//! | [`identities`] | users that the apps of a scope act as |
+//! | [`references`] | references between documents |
+//! | [`unsupported`] | fields that are not supported yet and must not be ignored |
+//! | [`replacing`] | resources that may be deleted and created again |
+//! | [`selector`] | the resources that a rule is about |
 //! | [`sharing`] | fields that others may set |
-//! | [`controls`], [`windows`] | what accepted documents mean for the machine |
-//! | [`candidate`] | an app's revision: skipped, rendered, refused, or not to be had |
-//! | [`remembered`] | a render that somebody remembers, instead of one |
+//! | [`controls`], [`windows`] | the machine's controls, computed from accepted documents |
+//! | [`candidate`] | an app's revision: skipped, rendered, refused, or unavailable |
+//! | [`remembered`] | a remembered render, instead of a new one |
 
 pub mod additions;
 mod boundaries;

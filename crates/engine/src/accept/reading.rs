@@ -1,5 +1,6 @@
-//! A folder of control documents: every `*.yaml` below it, read strictly and judged as a whole. One
-//! mistake refuses the version, and what was accepted before stays in force.
+//! Reads a directory of control documents: every `*.yaml` below it, read strictly and judged as a
+//! whole. One mistake refuses the version, and the documents that were accepted before stay in
+//! force.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +17,19 @@ use setpoint_yaml::{Class, Diagnostic, Place, Source};
 
 use super::documents::ControlDocuments;
 
-/// The scope of the root app. No document may stand in it: an app of that name would pose as the
+/// The scope of the root app. No document may be in it: an app of that name would pose as the
 /// engine itself.
 pub const ROOT_SCOPE: &str = "setpoint";
 
-/// How apps name the store of the bootstrap, which no document declares. It is of the scope
-/// `default`.
+/// The name under which apps refer to the store of the bootstrap, which no document declares. The
+/// store belongs to the scope `default`.
 pub const BOOTSTRAP_STORE: &str = "bootstrap";
 
-/// Why there are no control documents. Neither means that there are none.
+/// The reason why control documents could not be read. Neither variant means that there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotRead {
-    /// They are wrong, all of it told; they will be wrong the same way until the store moves.
+    /// They are wrong, with all problems listed. They will be wrong in the same way until the
+    /// store's head moves.
     Refused { problems: Vec<Problem> },
     /// The store could not be read.
     Failed { reason: UnknownReason },
@@ -39,19 +41,19 @@ impl From<StoreError> for NotRead {
     }
 }
 
-/// Something wrong with a document, not placed yet: where its name is, and the field.
+/// An error in a document that has no place yet: the place of the document's name, and the field.
 pub(super) type FieldError = (Place, FieldProblem);
 
-/// What is wrong with the rules of an app.
+/// A check of an app's rules.
 type RuleCheck = fn(&AppSpec) -> Vec<FieldProblem>;
 
 impl ControlDocuments {
-    /// Rules of apps about fields and objects, judged by the kind of target: on a cluster they may
-    /// be wrong, elsewhere there is nothing they could be about.
+    /// Checks apps' rules about fields and objects by the kind of their target: on a cluster they
+    /// may be wrong, elsewhere they cannot apply to anything.
     pub(super) fn field_errors_of_rules(&self, on_cluster: RuleCheck, elsewhere: RuleCheck) -> Vec<FieldError> {
         let mut slips = Vec::new();
         for app in self.apps.values() {
-            // A target that is not there is told elsewhere.
+            // A missing target is reported elsewhere.
             let Some(target) = self.targets.get(&app.spec.target) else { continue };
             let found = match target.spec.family {
                 TargetFamily::Kubernetes => on_cluster(&app.spec),
@@ -63,11 +65,10 @@ impl ControlDocuments {
     }
 }
 
-/// What is wrong with a Target document, told by who knows its kind of systems; paths begin at the
-/// document.
+/// A check of a Target document for systems of its kind; paths begin at the document.
 pub type TargetCheck<'a> = &'a dyn Fn(&TargetSpec) -> Vec<FieldProblem>;
 
-/// Reads and judges the control documents below a folder.
+/// Reads and judges the control documents below a directory.
 pub fn documents_of(
     tree: &dyn Tree,
     folder: &StorePath,
@@ -83,7 +84,8 @@ pub fn documents_of(
             Err(found) => problems.add_all(found),
         }
     }
-    // References to a document that could not be read would all be told as broken: the cause first.
+    // References to a document that could not be read would all be reported as broken: report the
+    // cause first.
     let complete = problems.is_empty();
     let documents = gather(read, &mut problems);
     if complete {
@@ -108,7 +110,7 @@ pub fn documents_of(
     Ok((documents, recording.into_reads()))
 }
 
-/// The text of every `*.yaml`, by the name it has in messages.
+/// Returns the text of every `*.yaml`, by the name it has in messages.
 fn texts_below(
     tree: &dyn Tree,
     folder: &StorePath,
@@ -134,7 +136,7 @@ fn texts_below(
     Ok(texts)
 }
 
-/// Puts documents together by name, and tells those that cannot stand beside each other or in a
+/// Collects documents by name. Reports those that conflict with each other or are not allowed in a
 /// store at all.
 fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
     if let Err(found) = check_unique(&read) {
@@ -170,7 +172,7 @@ fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
     documents
 }
 
-/// Names that belong to the engine, whatever the document says.
+/// Returns an error for names that are reserved for the engine.
 fn reserved(metadata: &Metadata, spec: &Spec) -> Option<(String, &'static str)> {
     if metadata.scope.as_str() == ROOT_SCOPE {
         return Some((format!("the scope `{ROOT_SCOPE}` is the engine's own"), "use another scope"));

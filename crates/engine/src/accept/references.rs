@@ -1,8 +1,8 @@
-//! What control documents say of each other: everything named exists, and an app uses only what its
-//! scope may (S11).
+//! References between control documents: every name exists, and an app uses only what its scope may
+//! use (S11).
 //!
-//! A scope has what was declared in it and what its Scope document lists; nothing else, and without
-//! a document no more than its own.
+//! A scope may use the documents declared in it and those that its Scope document lists. Without a
+//! Scope document it may use no more than its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,15 @@ use super::candidate::store_path;
 use super::documents::{ControlDocument, ControlDocuments};
 use super::reading::{BOOTSTRAP_STORE, FieldError};
 
-/// What one scope may use.
+/// The stores and targets that one scope may use.
 struct Rights<'a> {
     stores: BTreeSet<&'a str>,
     targets: BTreeSet<&'a str>,
 }
 
 impl ControlDocuments {
-    /// Everything that leads nowhere, leads too far, or leads in a circle.
+    /// Returns errors for references to missing documents, to documents outside of the scope, and
+    /// in a cycle.
     pub(super) fn references(&self) -> Vec<FieldError> {
         let mut slips = Vec::new();
         let mut rights = BTreeMap::new();
@@ -61,14 +62,14 @@ impl ControlDocuments {
         Rights { stores: stores.chain(bootstrap).collect(), targets: targets.collect() }
     }
 
-    /// The scope a store is of; `None` if there is no such store. That of the bootstrap is of the
-    /// scope `default`.
+    /// Returns the scope of a store; `None` if there is no such store. The store of the bootstrap
+    /// belongs to the scope `default`.
     fn owner_of(&self, store: &StoreName) -> Option<Scope> {
         let declared = self.stores.get(store).map(|store| store.scope.clone());
         declared.or_else(|| (store.as_str() == BOOTSTRAP_STORE).then(Scope::default_scope))
     }
 
-    /// The stores and the target of an app.
+    /// Checks the stores and the target of an app.
     fn uses(&self, id: &AppId, app: &AppSpec, rights: &Rights<'_>) -> Vec<FieldProblem> {
         let mut found = Vec::new();
         for (n, input) in app.inputs.iter().enumerate() {
@@ -94,7 +95,7 @@ impl ControlDocuments {
         found
     }
 
-    /// Other apps of the same scope that an app names.
+    /// Checks the other apps of the same scope that an app names.
     fn names_of_apps(&self, id: &AppId, app: &ControlDocument<Box<AppSpec>>) -> Vec<FieldProblem> {
         let depends_on =
             app.spec.sync.depends_on.iter().enumerate().map(|(n, name)| (format!("spec.sync.dependsOn[{n}]"), name));
@@ -115,7 +116,7 @@ impl ControlDocuments {
         FieldProblem::new(path, format!("the scope `{scope}` has no app `{name}`"), help)
     }
 
-    /// Apps that wait for each other would wait for ever.
+    /// Returns an error for apps that wait for each other: they would wait for ever.
     fn circles(&self) -> Option<FieldError> {
         let edges = self.apps.iter().map(|(id, app)| {
             let before = app.spec.sync.depends_on.iter();
@@ -128,7 +129,8 @@ impl ControlDocuments {
         Some((app.place.clone(), problem))
     }
 
-    /// What Scope documents list must exist, and whoever draws a boundary stands outside of it.
+    /// Checks that the stores and targets listed in Scope documents exist, and that no Scope
+    /// document is in the scope it bounds.
     fn boundaries(&self) -> Vec<FieldError> {
         let mut slips = Vec::new();
         for scope in self.scopes.values() {
@@ -162,7 +164,7 @@ struct Wanted<'a> {
     /// The field of a Scope document that grants it.
     list: &'static str,
     name: &'a str,
-    /// The app's.
+    /// The scope of the app.
     scope: &'a Scope,
 }
 

@@ -1,6 +1,6 @@
-//! A render that somebody remembers, turned into resources again. Only what the renderer gave is
-//! taken from memory; keys, order, protection and what else target and rules make of it are worked
-//! out anew, so that none of that can be old, or planted.
+//! Turns a remembered render into resources again. Only the renderer's output is taken from memory.
+//! Keys, order, protection and everything else that the target and the rules add are computed
+//! again, so that none of it can be old, or planted.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use setpoint_yaml::Place;
 
 use super::candidate::{AppSource, Kinds, identified};
 
-/// One object as the renderer gave it.
+/// One object as the renderer returned it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RenderedObject {
@@ -29,16 +29,16 @@ impl From<&Resource> for RenderedObject {
 }
 
 impl AppSource {
-    /// Whether a remembered render will do. Not where the app lets objects be deleted to be made
-    /// anew: nothing that is only remembered leads to a delete, and before that one nothing is
-    /// rendered afresh.
+    /// Reports whether a remembered render is enough. It is not if the app allows objects to be
+    /// deleted and created again: nothing that is only remembered may lead to a delete, and there
+    /// is no fresh render before such a delete.
     pub fn may_be_recalled(&self) -> bool {
         self.replaced.is_empty()
     }
 }
 
-/// What these objects of an earlier render come to today. `None` where it has to be rendered: also
-/// if something is wrong with them now, so that whoever wrote it is told the place.
+/// Returns the resources that these objects of an earlier render give today. `None` if a render is
+/// needed, also if something is wrong with the objects now, so that the error can name its place.
 pub fn recalled(objects: Vec<RenderedObject>, source: &AppSource, kinds: &dyn Kinds) -> Option<Vec<Resource>> {
     let is_sound = |object: &RenderedObject| kinds.check(&object.api_version, &object.kind, &object.body).is_empty();
     if !source.may_be_recalled() || !objects.iter().all(is_sound) {
@@ -51,7 +51,7 @@ pub fn recalled(objects: Vec<RenderedObject>, source: &AppSource, kinds: &dyn Ki
     identified(objects.into_iter().map(rendered).collect(), source, kinds).ok()
 }
 
-/// Places are not remembered: nobody is told of them.
+/// Returns an empty place. Places are not remembered, and no message shows them.
 fn nowhere() -> Place {
     Place { file: String::new(), line: 1, column: 1, width: 1, text: String::new(), left_out: 0 }
 }

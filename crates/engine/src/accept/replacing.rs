@@ -1,5 +1,5 @@
-//! Resources that may be deleted and made anew where they cannot be changed: which an app names,
-//! and which no app may.
+//! Resources that may be deleted and created again if their immutable fields change: an app names
+//! them, and some kinds are never allowed.
 
 use setpoint_documents::{AppSpec, FieldProblem, ReplaceRule};
 use setpoint_kube::kinds::{is_protected, is_protected_anywhere};
@@ -16,7 +16,7 @@ pub(super) fn replaced_in(app: &AppSpec) -> Vec<Selector> {
 }
 
 impl ControlDocuments {
-    /// Rules that no target could follow, or must not.
+    /// Returns errors for rules that no target can follow, or must not.
     pub(super) fn replacing(&self) -> Vec<FieldError> {
         self.field_errors_of_rules(protected, elsewhere)
     }
@@ -28,7 +28,7 @@ fn protected(app: &AppSpec) -> Vec<FieldProblem> {
         let kind = rule.kind.as_str();
         let is_protected = match &rule.group {
             Some(group) => is_protected(group.as_str(), kind),
-            // It is about the kinds of that name in all groups.
+            // Without a group the rule is about the kinds of that name in all groups.
             None => is_protected_anywhere(kind),
         };
         if is_protected {

@@ -1,4 +1,4 @@
-//! Which resources a rule of an app is about.
+//! Selectors: the resources that a rule of an app is about.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use setpoint_core::key::Key;
 use setpoint_documents::Line;
 use setpoint_kube::key::group_of;
 
-/// What is unsaid fits everything.
+/// A selector of resources. An omitted field matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Selector {
     group: Option<Arc<str>>,

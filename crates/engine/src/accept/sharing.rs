@@ -1,5 +1,5 @@
-//! Fields that others may set: what an app's rules name, whether its target can share it, and which
-//! resources a rule is about.
+//! Sharing: the fields that others may set by an app's rules, and whether its target can share
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -51,14 +51,14 @@ fn fields(paths: &[FieldPath], writer: Option<&Line>) -> BTreeSet<SharedField> {
         .collect()
 }
 
-/// What the rules say of one resource.
+/// Returns the fields of one resource that the rules share.
 pub(super) fn shared_in(rules: &[SharingRule], api_version: &str, kind: &str, key: &Key) -> BTreeSet<SharedField> {
     let about = rules.iter().filter(|rule| rule.resources.is_about(api_version, kind, key));
     about.flat_map(|rule| rule.fields.iter().cloned()).collect()
 }
 
 impl ControlDocuments {
-    /// Rules that no target could follow.
+    /// Returns errors for rules that no target can follow.
     pub(super) fn sharing(&self) -> Vec<FieldError> {
         self.field_errors_of_rules(unreadable, unshared)
     }

@@ -1,5 +1,5 @@
-//! What documents may say and this version does not do yet. It is refused: a rule that is ignored
-//! in silence is worse than none.
+//! Fields of documents that this version does not support yet. They are refused: a rule that is
+//! ignored silently is worse than none.
 
 use setpoint_core::time::Span;
 use setpoint_documents::{AppSpec, FieldProblem, PolicySpec};
@@ -8,7 +8,7 @@ use super::documents::ControlDocuments;
 use super::reading::FieldError;
 use super::windows;
 
-/// The share of what an app owns that may be pruned in a day, as the machine has it built in.
+/// The share of an app's objects that may be pruned in a day, as it is built into the machine.
 const PRUNE_BUDGET: u32 = 10;
 
 impl ControlDocuments {

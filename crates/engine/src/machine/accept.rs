@@ -26,33 +26,33 @@ use super::{Awaited, Machine, Then};
 
 const LONGEST_PAUSE: Span = Span::minutes(5);
 
-/// So many apps may be rendered by other programs at once, which take processors of their own.
+/// The number of apps that external programs may render at once. They take processors of their own.
 const MOST_APART: usize = 2;
 
-/// Apps that wait to be rendered, and how many are being rendered.
+/// Apps that wait to be rendered, and the number of renders that are running.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     waiting: BTreeSet<AppId>,
     pub(super) running: usize,
 }
 
-/// A store as the machine sees it.
+/// A store in the machine's memory.
 #[derive(Debug)]
 pub(super) struct Store {
-    /// What its head is read from.
+    /// The source of the head.
     repository: Digest,
     head: Option<VersionId>,
-    /// When it last answered, or began to be asked.
+    /// The time of the last response, or of the first poll.
     answered: Timestamp,
     failures: u32,
-    /// Why the last poll failed.
+    /// The reason why the last poll failed.
     problem: Option<String>,
     polling: bool,
 }
 
 impl Machine {
     pub(super) fn take_up_stores(&mut self) {
-        // A store that is read from elsewhere now is another one: the head it had says nothing.
+        // A store with a new source is another store: its former head no longer counts.
         self.stores.retain(|store, kept| {
             self.controls.stores.get(store).is_some_and(|control| control.repository == kept.repository)
         });
@@ -68,11 +68,11 @@ impl Machine {
         }
     }
 
-    /// Asks for a store's head, unless it is being asked for already, be it for another store of
-    /// the same repository.
+    /// Polls a store's head, unless a poll of its repository is under way already, also for another
+    /// store.
     pub(super) fn poll(&mut self, store: &StoreName) {
         let Some(interval) = self.interval_of(store) else { return };
-        // The net under the answer: whoever asks may be gone before it comes.
+        // A fallback: the store for which the poll was sent may be gone before the response.
         self.timers.set(Timer::Poll(store.clone()), self.now + interval.max(self.settings.patience));
         let Some(repository) = self.stores.get(store).map(|kept| kept.repository) else { return };
         if self.stores.values().any(|kept| kept.repository == repository && kept.polling) {
@@ -97,12 +97,12 @@ impl Machine {
                     self.head_seen(&sharing, value.clone());
                 }
             }
-            // A store that cannot be read is no empty store: what was accepted stays.
+            // A store that cannot be read is not an empty store: the accepted versions stay.
             Observed::Unknown { reason } => self.poll_failed(&store, repository, &reason.to_string()),
         }
     }
 
-    /// The stores whose head is read from this.
+    /// Returns the stores whose head comes from this source.
     fn stores_of(&self, repository: Digest) -> Vec<StoreName> {
         let is_of = |(_, kept): &(&StoreName, &Store)| kept.repository == repository;
         self.stores.iter().filter(is_of).map(|(name, _)| name.clone()).collect()
@@ -143,8 +143,8 @@ impl Machine {
     }
 
     pub(super) fn poll_failed(&mut self, store: &StoreName, repository: Digest, problem: &str) {
-        // One that is gone, or is read from elsewhere now, may have failed for that alone: others
-        // ask for themselves.
+        // A store that is gone, or has another source now, may have failed for that reason alone:
+        // others poll for themselves.
         if self.stores.get(store).is_none_or(|kept| kept.repository != repository) {
             return;
         }
@@ -165,8 +165,8 @@ impl Machine {
         self.timers.set_no_later(Timer::Stale(store.clone()), stale_at.max(self.now));
     }
 
-    /// A pause made up to a tenth longer, by chance: agents that were started together must not ask
-    /// a server together for ever.
+    /// Returns a pause that is up to a tenth longer, by chance: agents that were started together
+    /// must not poll a server together for ever.
     fn spread(&self, store: &StoreName, pause: Span) -> Span {
         let chance = Digest::of(format!("{store} {}", self.now.as_millis()).as_bytes());
         let share = u64::from(chance.as_bytes()[0]);
@@ -180,7 +180,8 @@ impl Machine {
         }
     }
 
-    /// The store has not answered for several intervals: what it holds now is not known.
+    /// Reports whether the store has not responded for several intervals, so that its current head
+    /// is unknown.
     pub(super) fn is_stale(&self, store: &StoreName) -> bool {
         let Some(interval) = self.interval_of(store) else { return true };
         self.stores
@@ -188,7 +189,7 @@ impl Machine {
             .is_none_or(|kept| kept.head.is_none() || self.now.since(kept.answered) >= self.stale_after(interval))
     }
 
-    /// The stores of an app that were asked and have not answered for several intervals.
+    /// Returns the stores of an app that were polled and have not responded for several intervals.
     pub(super) fn stale_stores_of(&self, app: &AppId) -> Vec<StoreName> {
         let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
         let silent = |store: &&StoreName| self.stores.get(*store).is_some_and(|kept| kept.failures > 0);
@@ -213,19 +214,20 @@ impl Machine {
             .collect()
     }
 
-    /// The heads of everything the app is rendered from; `None` while one of them is not known.
+    /// Returns the heads of all stores that the app is rendered from; `None` while one of them is
+    /// unknown.
     fn offered(&self, app: &AppId) -> Option<Revision> {
         let control = self.apps.get(app)?.control.as_ref()?;
         let head = |store: &StoreName| Some((store.clone(), self.stores.get(store)?.head.clone()?));
         control.stores.iter().map(head).collect::<Option<BTreeMap<_, _>>>().map(Revision::from)
     }
 
-    /// Renders the app if its stores offer something that was not considered yet.
+    /// Renders the app if its stores offer a revision that was not considered yet.
     pub(super) fn consider(&mut self, app: &AppId) {
         let offered = self.offered(app);
         let Some(kept) = self.apps.get_mut(app) else { return };
         if kept.considered == offered {
-            // Whatever could not be rendered is not offered any more.
+            // The revision that could not be rendered is not offered any more.
             kept.unrendered = None;
         }
         if offered.is_some() && kept.considered != offered && !kept.sent.retiring && !kept.is_undecided() {
@@ -234,7 +236,7 @@ impl Machine {
         }
     }
 
-    /// Its stores have heads it was not rendered from yet, and it will be.
+    /// Reports whether the app's stores have heads that it was not rendered from yet but will be.
     pub(super) fn is_yet_to_consider(&self, app: &AppId) -> bool {
         let Some(kept) = self.apps.get(app) else { return false };
         kept.rendering || !kept.sent.retiring && !kept.is_undecided() && kept.considered != self.offered(app)
@@ -283,15 +285,15 @@ impl Machine {
         self.turns(apart).running -= 1;
         if let RenderOutcome::Failed { reason } = &outcome {
             self.doubt_controls(reason);
-            // What is over in a moment is nothing to tell.
+            // A failure that passes in a moment is not worth reporting.
             let passing = matches!(reason, UnknownReason::OtherDocuments | UnknownReason::NotLooked);
             return self.render_failed(&app, (!passing).then(|| reason.to_string()));
         }
         if let Some(kept) = self.apps.get_mut(&app)
             && to_descend_from(&kept.sent) != descends_from
         {
-            // A person named another version since, or the acceptance was not recorded: this render
-            // was judged by something else.
+            // A person has named another version since, or the acceptance was not recorded: this
+            // render was judged by a revision that no longer counts.
             kept.rendering = false;
             kept.considered = None;
             return self.consider(&app);
@@ -309,7 +311,7 @@ impl Machine {
         kept.rendering = false;
         kept.render_failures = 0;
         kept.considered = Some(revision);
-        // The stores may have moved on while this was rendered.
+        // The stores may have new heads since the render began.
         self.consider(&app);
     }
 
@@ -322,7 +324,7 @@ impl Machine {
         self.timers.set(Timer::Consider(app.clone()), self.now + pause);
     }
 
-    /// The gates that need no more than the candidate and what was accepted before.
+    /// Checks the gates that need no more than the candidate and the accepted version.
     fn judge(&mut self, app: &AppId, revision: &Revision, resources: Vec<Resource>, ancestry: Ancestry) {
         let Some(kept) = self.apps.get(app) else { return };
         let blessed = kept.sent.blessed.is_some();
@@ -364,8 +366,8 @@ impl Machine {
         self.tell(NoteKind::Refused, app.to_string(), text);
     }
 
-    /// A lagging mirror rights itself; a branch that was set back on purpose needs a person. Either
-    /// way nothing moves back.
+    /// Notifies people of an older version. A lagging mirror catches up; a branch that was set back
+    /// on purpose needs a person. Either way the app does not move back.
     fn tell_older(&mut self, app: &AppId, revision: &Revision) {
         if let Some(kept) = self.apps.get_mut(app) {
             kept.set_back = Some(revision.clone());
@@ -386,7 +388,7 @@ impl Machine {
         );
         self.tell(NoteKind::Rewritten, app.to_string(), text);
         if facts.hold.is_some() {
-            // A person's hold or a rollback stays what it is; the head is not followed either way.
+            // A person's hold or a rollback stays as it is; the head is not followed either way.
             return;
         }
         let bundle = self.pin_of(app, &facts);
@@ -395,8 +397,8 @@ impl Machine {
         self.put_app(app, facts, Kind::GateDecision, "held: history rewritten", Then::Nothing);
     }
 
-    /// The ledger does not record the acceptance: that version is not for this app, and what was
-    /// accepted stays.
+    /// Handles an acceptance that the ledger refuses to record: the app does not get that version,
+    /// and the accepted one stays.
     pub(super) fn acceptance_refused(&mut self, app: &AppId, entries: &[Entry]) {
         let offered = entries.iter().flat_map(|entry| &entry.changes).find_map(|change| match change {
             Change::PutApp { facts, .. } => facts.accepted.as_ref().map(|accepted| accepted.revision.clone()),
@@ -432,7 +434,7 @@ impl Machine {
         self.put_app_by(app, facts, entry, bundles, Then::Accepted { app: app.clone(), priority: Priority::NewBundle });
     }
 
-    /// The acceptance is durable: hold the app at it.
+    /// Holds the app at a bundle whose acceptance is durable.
     pub(super) fn accepted(&mut self, app: &AppId, priority: Priority) {
         self.is_over(NoteKind::Refused, &app.to_string());
         self.is_over(NoteKind::Rewritten, &app.to_string());
@@ -444,7 +446,7 @@ impl Machine {
         self.consider(app);
     }
 
-    /// The bundle the app is held at may be another now.
+    /// Updates the app after a change of the bundle it may be held at.
     pub(super) fn bundle_moved(&mut self, app: &AppId, priority: Priority) {
         let now = self.now;
         let keys = self.keys_of(app);
@@ -452,8 +454,8 @@ impl Machine {
         kept.failed = None;
         kept.baselines.retain(|key, _| keys.contains(key));
         kept.converged = false;
-        // What cannot be changed into a declaration cannot be in another bundle either: to try it
-        // again with each would only lengthen the back-off.
+        // An object that cannot be changed in place to a declaration cannot be in another bundle
+        // either: a new try with each bundle would only lengthen the back-off.
         let mut immutable = std::mem::take(&mut kept.answers.immutable);
         immutable.retain(|key, _| keys.contains(key));
         kept.answers = Answers { immutable, ..Answers::default() };
@@ -466,7 +468,7 @@ impl Machine {
         self.wants_look(app, priority);
     }
 
-    /// Bundles nobody is held at any more are dropped from memory, now and then: the ledger keeps
+    /// Drops bundles from memory that no app is held at any more, now and then. The ledger retains
     /// them.
     fn forget_unused_bundles(&mut self) {
         if self.bundles.len() <= self.apps.len() * 3 + 16 {

@@ -1,6 +1,6 @@
-//! The hold plane from the plan on: durable intents, effects, results. Rank by rank, so that an
-//! effect leaves soon after its intent; the results of one rank and the intents of the next are one
-//! batch and one sync.
+//! The hold plane from the plan on: durable intents, effects, results. It proceeds rank by rank, so
+//! that an effect is sent soon after its intent. The results of one rank and the intents of the
+//! next are one batch and one sync.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,27 +35,28 @@ use super::{Awaited, Machine, Then};
 pub(super) struct Batch {
     plan: Digest,
     bundle: Digest,
-    /// Steps that have not been begun, in order.
+    /// Steps that have not begun, in order.
     left: Vec<Step>,
-    /// Steps whose intents are durable or on their way to be.
+    /// Steps whose intents are durable or being recorded.
     current: Vec<Work>,
     fence: Fence,
-    /// What was not made; what comes after it is not begun.
+    /// Keys of steps that were not done; steps after them do not begin.
     not_done: BTreeSet<Key>,
-    /// Whether the app was being taken down when this was decided.
+    /// Set if the app was retiring when the plan was decided.
     retiring: bool,
-    /// Deletes it may make: they count for the fleet until the plan has ended.
+    /// The deletes that the plan may make: they count for the fleet until the plan has ended.
     pub(super) reserved: u32,
 }
 
-/// Steps that are begun together at the most: a batch has a limit, and effects must leave soon
+/// The number of steps that may begin together: a batch has a limit, and effects must be sent soon
 /// after their intents.
 const MOST_STEPS: usize = 500;
-/// Changes that follow from one look are recorded in portions: a record has a limit.
+/// The number of changes in one record, because a record has a limit: the changes that follow from
+/// one observation are recorded in portions.
 pub(super) const MOST_CHANGES: usize = 500;
 
 impl Machine {
-    /// `entries` are recorded with the plan.
+    /// Starts a plan. `entries` are recorded with it.
     pub(super) fn start_plan(&mut self, app: &AppId, decision: Decision, mut entries: Vec<Entry>) {
         let Decision { plan, changes, .. } = decision;
         let id = plan.id();
@@ -82,7 +83,7 @@ impl Machine {
         self.begin_next_rank(app, entries);
     }
 
-    /// Entries for claims that follow from what was seen.
+    /// Builds the entries for claims that follow from an observation.
     pub(super) fn entries_of_changes(&self, app: &AppId, changes: &[Change]) -> Vec<Entry> {
         let portion = |portion: &[Change]| {
             let mut entry = self.app_entry(Kind::AppState, app).with_data("what", "claims follow what was seen");
@@ -92,7 +93,7 @@ impl Machine {
         changes.chunks(MOST_CHANGES).map(portion).collect()
     }
 
-    /// Records `entries` together with the intents of the next rank; ends the plan where there is
+    /// Records `entries` together with the intents of the next rank; ends the plan if there is
     /// none.
     fn begin_next_rank(&mut self, app: &AppId, mut entries: Vec<Entry>) {
         let (Some(epoch), now, settings) = (self.tenure.epoch(), self.now, self.settings.clone()) else { return };
@@ -131,9 +132,9 @@ impl Machine {
         }
     }
 
-    /// Whether what a plan was decided on still holds: the bundle, the order to take the app down,
-    /// and for each step the leave to take it. A plan that has begun does not outlive a change of
-    /// mind.
+    /// Reports whether the basis of a plan no longer holds: the bundle, the order to retire the
+    /// app, and for each step the permission to take it. A plan that has begun does not survive a
+    /// change of these.
     fn is_overtaken(&mut self, app: &AppId) -> bool {
         let newest = self.bundle_digest_of(app);
         let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return true };
@@ -151,7 +152,7 @@ impl Machine {
         newest != Some(batch.bundle) || self.is_retiring(app) != batch.retiring || batch.left.iter().any(forbidden)
     }
 
-    /// Takes the steps of the lowest rank whose predecessors were made.
+    /// Takes the steps of the lowest rank whose predecessors were done.
     fn next_steps(&mut self, app: &AppId) -> Vec<Step> {
         let overtaken = self.is_overtaken(app);
         let target = self.apps.get(app).map(|kept| kept.sent.target.clone());
@@ -179,12 +180,12 @@ impl Machine {
         }
     }
 
-    /// Deletes are paid for when they are intended, whatever comes of them; a tombstone's was paid
-    /// for before.
+    /// Charges deletes to the budget when they are intended, whatever their result. A tombstone's
+    /// delete was paid for before.
     fn pay_for_deletes(&mut self, app: &AppId, steps: &[Step]) -> Option<Entry> {
         let claims = self.holdings.claims_of(app);
         let paid = |step: &Step| claims.get(&step.key).is_some_and(|claim| claim.tombstone);
-        // What is made anew costs nothing, but what was there before us needs a person's leave.
+        // Replacing an object costs nothing, but an adopted one needs a person's permission.
         let free = |step: &Step| step.cause == Cause::Replace && step.claim.origin != ClaimOrigin::Adopted;
         let unpaid = |step: &&Step| step.verb == Verb::Delete && !paid(step) && !free(step);
         let count = steps.iter().filter(unpaid).count() as u32;
@@ -210,7 +211,8 @@ impl Machine {
         Some(entry.with_change(Change::PutApp { app: app.clone(), facts }))
     }
 
-    /// The intents are durable. An effect that cannot leave in time does not leave at all.
+    /// Sends the effects of durable intents. An effect that cannot be sent in time is not sent at
+    /// all.
     pub(super) fn effects_may_leave(&mut self, app: &AppId, first: IntentId) {
         let (may_act, now, skew) = (self.may_act(), self.now, self.settings.skew);
         let Some(target) = self.apps.get(app).map(|kept| kept.sent.target.clone()) else { return };
@@ -241,8 +243,8 @@ impl Machine {
         self.conclude(app, Vec::new());
     }
 
-    /// Records how the current steps went and goes on. A step without an outcome is one whose
-    /// outcome is unknown.
+    /// Records the outcomes of the current steps and continues. A step without an outcome is one
+    /// whose outcome is unknown.
     fn conclude(&mut self, app: &AppId, outcomes: Vec<Outcome>) {
         let Some(batch) = self.batch_of(app) else { return };
         let work = std::mem::take(&mut batch.current);
@@ -299,11 +301,11 @@ impl Machine {
     fn step_done(&mut self, app: &AppId, step: &Step, live: Option<&Live>) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let declared = step.resource.as_ref().map(|resource| resource.digest());
-        // What was missing was another incarnation.
+        // The missing object was another incarnation.
         kept.missing_since.remove(&step.key);
         kept.setbacks.succeeded(&step.key, declared);
-        // What the target made of it may still differ (an addition that could not be taken out):
-        // then it is decided anew.
+        // The target's result may still differ (an addition that could not be removed): then the
+        // next decision handles it.
         if let (Some(resource), Some(declared), Some(live)) = (&step.resource, declared, live)
             && is_as_declared(resource, live)
         {
@@ -313,7 +315,7 @@ impl Machine {
         if step.verb == Verb::Delete {
             kept.baselines.remove(&step.key);
         }
-        // What was said of the object as it was.
+        // Refusals and verdicts were about the object before the change.
         kept.answers.immutable.remove(&step.key);
         kept.answers.replacements.remove(&step.key);
         if matches!(step.cause, Cause::Drift | Cause::Addition) {
@@ -321,8 +323,8 @@ impl Machine {
         }
     }
 
-    /// Drift was put right. Where that happens again and again, someone else wants it otherwise:
-    /// people are told who.
+    /// Records that a drift was healed. If that happens again and again, another writer keeps
+    /// changing the object: people are notified who it is.
     pub(super) fn note_heal(&mut self, app: &AppId, key: &Key, input: Option<Digest>) {
         let now = self.now;
         let Some(kept) = self.apps.get_mut(app) else { return };
@@ -349,14 +351,14 @@ impl Machine {
         kept.setbacks.failed(&step.key, refusal.class, input, at_least, now);
     }
 
-    /// The last results are durable: look whether it is so.
+    /// Ends a plan whose last results are durable, and observes the app again to confirm them.
     pub(super) fn plan_ended(&mut self, app: &AppId) {
         self.set_phase(app, Phase::Idle);
         self.wants_look(app, Priority::Drift);
     }
 
-    /// The intents of the next rank were refused. Results that were to be recorded with them still
-    /// are: they are true.
+    /// Handles refused intents of the next rank. Results that were to be recorded with them are
+    /// still recorded, because they are true.
     pub(super) fn overtaken_acting(&mut self, app: &AppId, mut entries: Vec<Entry>) {
         entries.retain(|entry| entry.kind == Kind::EffectResult);
         if entries.is_empty() {
@@ -365,7 +367,8 @@ impl Machine {
         self.append(entries, BTreeMap::new(), Then::PlanEnded { app: app.clone() });
     }
 
-    /// Another batch made this one impossible: nothing of it happened, so look and decide anew.
+    /// Handles a batch that another one made impossible: nothing of it happened, so the app is
+    /// observed and decided on again.
     pub(super) fn overtaken(&mut self, app: &AppId) {
         self.set_phase(app, Phase::Idle);
         self.timers.set_no_later(Timer::Look(app.clone()), self.now + Span::seconds(1));
@@ -398,7 +401,8 @@ fn intent_of(
     }
 }
 
-/// Whose entries an adoption folds, and what they keep for themselves.
+/// Adds the names of the tools whose field entries an adoption folds, and the fields that they
+/// retain.
 fn told_of_holders(entry: Entry, step: &Step) -> Entry {
     let Some(folding) = &step.claim.folding else { return entry };
     let names = folding.names().join(", ");
@@ -408,8 +412,8 @@ fn told_of_holders(entry: Entry, step: &Step) -> Entry {
     if kept.is_empty() { entry } else { entry.with_data("kept by", kept.join("; ")) }
 }
 
-/// A step waits for what it comes after; a delete waits for everything that was to be deleted
-/// before it.
+/// Reports whether a step must wait. An update waits for the resources before it; a delete waits
+/// for every delete before it.
 fn is_blocked(step: &Step, not_done: &BTreeSet<Key>) -> bool {
     match &step.resource {
         Some(resource) => resource.after.iter().any(|key| not_done.contains(key)),
@@ -417,14 +421,14 @@ fn is_blocked(step: &Step, not_done: &BTreeSet<Key>) -> bool {
     }
 }
 
-/// The claim after a step was done: now the object's UID is known. A tombstone stays until absence
-/// is seen.
+/// Returns the claim after a step was done: now the object's UID is known. A tombstone stays until
+/// absence is observed.
 fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
     if Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete {
         return Some(dropped(step));
     }
     let mut claim = Claim { uid: Some(live?.uid.clone()), ..step.claim.clone() };
-    // From now on it has run as this.
+    // From now on the object has run with this declaration.
     if let Some(resource) = step.resource.as_ref().filter(|resource| resource.once) {
         claim.made = Some(Box::new(resource.digest()));
     }
@@ -434,8 +438,8 @@ fn claim_after(step: &Step, live: Option<&Live>) -> Option<Change> {
     (claim != step.claim).then(|| Change::PutClaim { claim: Arc::new(claim), from: None })
 }
 
-/// The claim after a step that did not happen: what was not made is not owned. (With the mistake, a
-/// refused delete leaves an orphan.)
+/// Returns the claim after a step that did not happen: an object that was not created is not owned.
+/// (With the mutant, a refused delete leaves an orphan.)
 fn claim_after_refusal(step: &Step) -> Option<Change> {
     let not_made = step.verb == Verb::Create;
     let forgotten = Mutant::ForgetTombstone.is_on() && step.verb == Verb::Delete;

@@ -1,5 +1,5 @@
-//! One app as the machine keeps it in memory. All of it can be lost: what must not be is in the
-//! facts.
+//! One app in the machine's memory. All of it can be lost; everything that must not be lost is in
+//! the facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,68 +28,69 @@ use super::status::Refused;
 pub(super) struct App {
     /// Its document; `None` once it is gone from the store, and while it cannot be followed.
     pub(super) control: Option<Arc<AppControl>>,
-    /// The system that its document leads to, where that is another one than the one that holds
-    /// what it owns: its document is not followed.
+    /// The system that the app's document names, if it is not the one with the app's objects: then
+    /// the document is not followed.
     pub(super) moved_to: Option<TargetIdentity>,
-    /// Its facts as last *sent* to the ledger. New facts are made from these, so that two changes
-    /// on their way do not undo each other; decisions rest on the durable ones.
+    /// The app's facts as last *sent* to the ledger. New facts are derived from these, so that two
+    /// changes under way do not undo each other. Decisions are based on the durable facts.
     pub(super) sent: Arc<AppFacts>,
     pub(super) phase: Phase,
-    /// Something happened while the app was busy: look again afterwards.
+    /// Set if an event arrived while the app was busy: observe it again afterwards.
     pub(super) again: Option<Priority>,
-    /// How urgent what it is busy with is.
+    /// The priority of the current work.
     pub(super) priority: Priority,
-    /// The next look is to read every object, whatever is remembered of it.
+    /// Set if the next observation must read every object, whatever is remembered of it.
     pub(super) sweeping: bool,
     pub(super) baselines: BTreeMap<Key, Baseline>,
-    /// Since when each key was seen without the object we own there, look after look.
+    /// The time since which every observation of a key has lacked the object we own there.
     pub(super) missing_since: BTreeMap<Key, Timestamp>,
     pub(super) answers: Answers,
     pub(super) setbacks: Setbacks,
-    /// The newest revision that was rendered, whatever came of it.
+    /// The newest revision that was rendered, whatever the result.
     pub(super) considered: Option<Revision>,
-    /// The bundle whose keys are in the index of declared keys, and these. Not the bundle itself:
-    /// it would be open for good.
+    /// The bundle whose keys are in the index of declared keys, and these keys. Not the bundle
+    /// itself: it would stay open for good.
     pub(super) indexed: Option<(Digest, Box<[Key]>)>,
     pub(super) rendering: bool,
     pub(super) render_failures: u32,
-    /// Why the last render came to nothing, which is no word on the version.
+    /// The reason why the last render failed, where that is no verdict on the version.
     pub(super) unrendered: Option<String>,
-    /// Looks in a row that did not see everything.
+    /// The number of consecutive observations that were incomplete.
     pub(super) look_failures: u32,
-    /// The bundle whose failure people were told of.
+    /// The bundle whose failure people were notified of.
     pub(super) failed: Option<Digest>,
-    /// Everything declared was seen in place and healthy.
+    /// Set if every declared object was observed in place and healthy.
     pub(super) converged: bool,
     pub(super) health: Health,
     pub(super) report: Vec<Withheld>,
     pub(super) drifts: Vec<Drift>,
-    /// What stands undeclared on what is in place, and is left alone.
+    /// Undeclared fields of objects in place that are left alone.
     pub(super) remarks: Vec<Drift>,
-    /// Who did some of the drift, where a target's audit trail has told since.
+    /// Writers of the drift that a target's audit trail has named since.
     pub(super) writers: BTreeMap<Key, Writer>,
     /// The last plan, parent of the next.
     pub(super) last_plan: Option<Digest>,
     /// The newest version that was refused, while none was accepted after it.
     pub(super) refused: Option<Refused>,
-    /// What its stores offer now, where that is older than what was accepted.
+    /// The revision that the stores offer now, if it is older than the accepted one.
     pub(super) set_back: Option<Revision>,
 }
 
-/// What an app is busy with.
+/// The current work of an app.
 #[derive(Debug)]
 pub(super) enum Phase {
     Idle,
     Looking {
-        /// What was declared when the look began.
+        /// The bundle that was declared when the observation began.
         bundle: Digest,
-        /// What changed hands meanwhile: what is seen of it may be older than that.
+        /// Keys whose claims changed meanwhile: the observation of them may be older than the
+        /// change.
         outdated: BTreeSet<Key>,
-        /// It reads everything, whatever is remembered.
+        /// Set if it reads everything, whatever is remembered.
         sweeping: bool,
     },
     Asking(BTreeSet<Ticket>),
-    /// Bookkeeping that must be durable before the next look.
+    /// Bookkeeping that must be durable before the next observation.
     Noting,
     Acting(Box<Batch>),
 }
@@ -142,7 +143,8 @@ impl App {
 }
 
 impl App {
-    /// History was rewritten, and nobody has said what is right: it is no use to render it.
+    /// Reports whether history was rewritten and no person has confirmed a version: then rendering
+    /// is of no use.
     pub(super) fn is_undecided(&self) -> bool {
         let rewritten = |hold: &Hold| matches!(hold.why, HoldReason::Rewritten { .. });
         self.sent.hold.as_ref().is_some_and(rewritten) && self.sent.blessed.is_none()

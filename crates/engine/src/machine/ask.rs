@@ -1,4 +1,4 @@
-//! Questions a decision needs answered first, and their answers.
+//! Questions that must be answered before a decision, and their answers.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ impl Machine {
         let mut asked = BTreeSet::new();
         for question in questions {
             match question {
-                // Open intents are settled on their own clock, see `settle`.
+                // Open intents are settled on a schedule of their own, see `settle`.
                 Question::Settle { .. } => {}
                 Question::FreshRender { bundle } => {
                     let ticket =
@@ -43,7 +43,8 @@ impl Machine {
                     asked.insert(ticket);
                 }
                 Question::Replace { key, uid, version, declared } => {
-                    // Something is deleted on the answer: it must be about this very declaration.
+                    // An object is deleted on this answer, so it must be about this very
+                    // declaration.
                     let same = bundle.resources().get(&key).filter(|found| found.digest == declared);
                     let Some(resource) = same.map(|found| found.resource.clone()) else { continue };
                     let asked_at = self.now;
@@ -73,7 +74,7 @@ impl Machine {
             kept.answers.fresh_render = Some(FreshRender { of: bundle, rendered, at: asked });
         }
         if rendered != bundle {
-            // The store has moved, or our render was wrong: either way it is time to ask it.
+            // The store has a new head, or our render was wrong: either way it is time to poll it.
             let control = self.apps.get(&app).and_then(|kept| kept.control.as_ref());
             for store in control.map(|control| control.stores.clone()).into_iter().flatten() {
                 self.timers.set(Timer::Poll(store), self.now);
@@ -95,7 +96,7 @@ impl Machine {
                 self.answered(&app, ticket);
             }
             Some(Awaited::Replacement { app, key, uid, version, declared, asked_at }) => {
-                // A new object would have to wait: so it is not proven that there will be one.
+                // A new object would have to wait, so it is not proven that it would exist.
                 let waits = |refusal: &Refusal| refusal.class == RefusalClass::Unready;
                 if verdict.as_ref().is_err_and(|refusal| !is_verdict(refusal) && !waits(refusal)) {
                     return self.question_failed(&app, ticket);
@@ -103,8 +104,8 @@ impl Machine {
                 let now = self.now;
                 if let Some(kept) = self.apps.get_mut(&app) {
                     if verdict.is_err() {
-                        // It is asked again, ever more rarely. That it cannot be changed is still
-                        // what is wrong.
+                        // The question is repeated, ever more rarely. The problem is still that the
+                        // object cannot be changed in place.
                         kept.setbacks.failed(&key, RefusalClass::Immutable, Some(declared), Span::ZERO, now);
                     }
                     let verdict = verdict.map_err(|refusal| refusal.detail);
@@ -128,7 +129,7 @@ impl Machine {
         }
     }
 
-    /// One of the answers is in; with the last one the app is looked at again and decided anew.
+    /// Removes an answered question. After the last one the app is observed again and decided on.
     pub(super) fn answered(&mut self, app: &AppId, ticket: Ticket) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let Phase::Asking(left) = &mut kept.phase else { return };
@@ -140,7 +141,8 @@ impl Machine {
     }
 }
 
-/// Only what the target would refuse again is a verdict; a failure to answer is none.
+/// Reports whether a refusal is a verdict: only one that the target would repeat is. A failure to
+/// respond is none.
 fn is_verdict(refusal: &Refusal) -> bool {
     matches!(refusal.class, RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied)
 }

@@ -1,5 +1,5 @@
-//! Who did it, by a target's audit trail. That comes later than the drift is seen, and nothing
-//! waits for it: what is found out becomes a record of its own that names the one it completes.
+//! Attribution of drift by a target's audit trail. The trail comes later than the drift, and
+//! nothing waits for it: a result becomes a record of its own that names the record it completes.
 
 use std::collections::BTreeMap;
 
@@ -18,29 +18,29 @@ use super::app::App;
 use super::{Awaited, Machine, Then};
 use crate::effect::{Effect, Ticket};
 
-/// Servers hand their trails over in batches, half a minute apart.
+/// The time to wait for writers: servers send their audit trails in batches, half a minute apart.
 const PATIENCE: Span = Span::minutes(2);
-/// How much longer than that the last answer may take.
+/// The additional time that the last answer may take.
 const GRACE: Span = Span::seconds(10);
 
-/// What is asked about one record of drift.
+/// A request for the writers of one record of drift.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) app: AppId,
-    /// The record, by the name it was given.
+    /// The name of the record.
     pub(super) of: String,
     pub(super) seen: Sightings,
     pub(super) until: Timestamp,
 }
 
 impl Machine {
-    /// A name for the record of the drift that this look of the app has found. Tickets are never
-    /// used twice in an epoch, and a look has one.
+    /// Returns a name for the record of the drift that this observation of the app has found.
+    /// Tickets are never used twice in an epoch, and an observation has one.
     pub(super) fn name_of_drift(&self) -> String {
         format!("{}-{}", self.tenure.epoch().unwrap_or_default(), self.last_ticket)
     }
 
-    /// Asks who did what was found, where the target can tell.
+    /// Requests the writers of new drift, if the target has an audit trail.
     pub(super) fn ask_who(&mut self, app: &AppId, of: String, new: &[&Drift], observation: &Observation) {
         let Some(target) = self.apps.get(app).map(|kept| &kept.sent.target) else { return };
         if new.is_empty() || !self.controls.targets.get(target).is_some_and(|control| control.attributes) {
@@ -53,8 +53,8 @@ impl Machine {
             Observed::Known { value: Presence::Absent, .. } => Some((drift.key.clone(), None)),
             Observed::Unknown { .. } => None,
         };
-        // A trail explains a version of an object. Of several who each added something to it, it
-        // would name one for all; and what is left over is nobody's doing.
+        // A trail explains one version of an object. If several writers each added something to it,
+        // the trail would name one for all of them; and a leftover has no writer.
         let is_one = |drift: &&&Drift| new.iter().filter(|other| other.key == drift.key).count() == 1;
         let explicable = new.iter().filter(|drift| drift.cause != Cause::Leftover).filter(is_one);
         let seen: Sightings = explicable.filter_map(sighting).collect();
@@ -72,8 +72,8 @@ impl Machine {
         self.effects.push(Effect::Attribute { ticket, target, seen });
     }
 
-    /// The trail tells who did some of it. What is left is asked for again, until nothing more is
-    /// to be expected.
+    /// Records the writers that the trail names. The rest is requested again, until no more results
+    /// can be expected.
     pub(super) fn attributed(&mut self, ticket: Ticket, writers: BTreeMap<Key, Writer>) {
         let Some(Awaited::Attribution(mut asked)) = self.take(ticket) else { return };
         let found: BTreeMap<Key, Writer> =
@@ -89,7 +89,8 @@ impl Machine {
         self.ask_about(*asked);
     }
 
-    /// Who somebody is may be personal: it stands in the body, which can be erased.
+    /// Builds the entry about writers. A writer's identity may be personal: it is in the body,
+    /// which can be erased.
     fn entry_of_writers(&self, asked: &Asked, found: &BTreeMap<Key, Writer>) -> Entry {
         let entry = self.app_entry(Kind::DriftAttributed, &asked.app);
         let entry = entry.with_data("of", asked.of.clone()).with_data("count", found.len());
@@ -98,7 +99,8 @@ impl Machine {
 }
 
 impl App {
-    /// Takes the drift of a new look, and forgets who did what is no longer the same.
+    /// Stores the drift of a new observation, and forgets the writers of drift that is no longer
+    /// the same.
     pub(super) fn take_drifts(&mut self, drifts: Vec<Drift>) -> Vec<Drift> {
         let before = std::mem::replace(&mut self.drifts, drifts);
         let stays = |key: &Key| before.iter().any(|drift| drift.key == *key && self.drifts.contains(drift));
@@ -112,12 +114,12 @@ impl App {
         self.writers.extend(known);
     }
 
-    /// Who is known to have done a drift.
+    /// Returns the known writer of a drift.
     pub(super) fn writer_of<'a>(&'a self, drift: &'a Drift) -> &'a Writer {
         self.writers.get(&drift.key).unwrap_or(&drift.writer)
     }
 
-    /// The drift of the last look, with what was found out since.
+    /// Returns the drift of the last observation, with the writers found since.
     pub(super) fn told_drifts(&self) -> Vec<Drift> {
         self.drifts.iter().map(|drift| Drift { writer: self.writer_of(drift).clone(), ..drift.clone() }).collect()
     }

@@ -1,5 +1,5 @@
-//! Leaves a failing target alone. After the breaker opened nothing is deleted until one full, fresh
-//! look succeeded.
+//! The circuit breaker: leaves a failing target alone. After it opened nothing is deleted until a
+//! complete and fresh observation has succeeded.
 
 use std::collections::VecDeque;
 
@@ -21,17 +21,17 @@ const LONGEST: Span = Span::minutes(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
-    /// Calls of the last half minute and whether they went well.
+    /// The calls of the last half minute, and whether they succeeded.
     calls: VecDeque<(Timestamp, bool)>,
-    /// Those of them that did not.
+    /// The number of failed calls among them.
     failures: usize,
     open_until: Option<Timestamp>,
-    /// How often it opened in a row.
+    /// The number of times it opened in a row.
     times: u32,
 }
 
 impl Breaker {
-    /// It opened, and no full look has been had since.
+    /// Reports whether it opened and there has been no complete observation since.
     pub(super) fn is_open(&self) -> bool {
         self.open_until.is_some()
     }
@@ -40,12 +40,12 @@ impl Breaker {
         self.open_until
     }
 
-    /// The target is to be left alone altogether.
+    /// Reports whether the target is to be left alone altogether.
     pub(super) fn is_closed_to_calls(&self, now: Timestamp) -> bool {
         self.open_until.is_some_and(|until| now < until)
     }
 
-    /// Notes a call. `true` when this one opens the breaker.
+    /// Notes a call. Returns `true` if this one opens the breaker.
     fn note(&mut self, now: Timestamp, well: bool, fewest: u32) -> bool {
         self.calls.push_back((now, well));
         self.failures += usize::from(!well);
@@ -69,30 +69,30 @@ impl Breaker {
     }
 }
 
-/// What the outcome of a step says about the health of its target; `None` where it says nothing,
-/// because only this step was refused: the mistakes of one app must not keep the others on the
-/// target waiting.
+/// Returns whether the outcome of a step shows a healthy target. `None` if it shows neither,
+/// because only this step was refused: the mistakes of one app must not block the other apps on the
+/// target.
 pub(super) fn health_shown_by(outcome: &Outcome) -> Option<bool> {
     match outcome {
         Outcome::Done { .. } => Some(true),
         Outcome::Unknown { .. } => Some(false),
         Outcome::Refused { refusal } => match refusal.class {
             RefusalClass::Unavailable => Some(false),
-            // The target compared the object with what the step names.
+            // The target compared the object with the one that the step names.
             RefusalClass::Conflict | RefusalClass::Contested | RefusalClass::Immutable => Some(true),
             RefusalClass::Invalid | RefusalClass::Denied | RefusalClass::Unready | RefusalClass::Fenced => None,
         },
     }
 }
 
-/// Whether a look failed because of its target, and not because of the object, of missing rights,
-/// or of a declaration that has changed since.
+/// Reports whether an observation failed because of its target, and not because of the object,
+/// missing permissions, or a declaration that has changed since.
 fn is_of_the_target(reason: &UnknownReason) -> bool {
     !matches!(reason, UnknownReason::Denied { .. } | UnknownReason::Unobservable { .. } | UnknownReason::NotLooked)
 }
 
 impl super::Machine {
-    /// Notes how a call to a target went.
+    /// Notes the result of a call to a target.
     pub(super) fn note_call(&mut self, target: &TargetIdentity, well: bool) {
         let fewest = self.settings.breaker_calls;
         let breaker = self.breakers.entry(target.clone()).or_default();
@@ -107,10 +107,10 @@ impl super::Machine {
         }
     }
 
-    /// A full, fresh look closes the breaker; a look that saw nothing counts as a failed call. One
-    /// that saw nothing for reasons that lie with its objects (missing rights, a command whose
-    /// check fails) counts as neither: the target answered, and the other apps on it do not wait
-    /// for the mistakes of one.
+    /// Notes an observation. A complete, fresh one closes the breaker; one without any known state
+    /// counts as a failed call. If no state is known because of the objects themselves (missing
+    /// permissions, a command whose check fails), it counts as neither: the target responded, and
+    /// the mistakes of one app must not block the others on it.
     pub(super) fn note_look(&mut self, target: &TargetIdentity, observation: &Observation) {
         let blind = observation.states.values().all(|state| !state.is_known()) && !observation.states.is_empty();
         let mut reasons = observation.states.values().filter_map(Observed::blindness);
@@ -128,8 +128,8 @@ impl super::Machine {
         }
     }
 
-    /// A target that failed too often answers again: it is left alone no longer. Whether it was;
-    /// until one full look at it nothing is deleted there all the same.
+    /// Ends the pause of a failing target that responds again. Returns whether there was a pause.
+    /// Until one complete observation nothing is deleted there all the same.
     pub(super) fn end_pause(&mut self, target: &TargetIdentity) -> bool {
         let now = self.now;
         let Some(breaker) = self.breakers.get_mut(target).filter(|breaker| breaker.is_closed_to_calls(now)) else {
@@ -140,7 +140,7 @@ impl super::Machine {
         true
     }
 
-    /// The time it was left alone for is over: look at everything on it.
+    /// Observes all apps on a target after its pause.
     pub(super) fn breaker_may_close(&mut self, target: &TargetIdentity) {
         for app in self.apps_on(target) {
             self.wants_look(&app, Priority::Sweep);

@@ -1,9 +1,8 @@
-//! The bundles apps are held at. Those that were used lately are open; the others are packed: most
-//! apps rest most of the time, and what they declare is most of what a machine would have in
-//! memory.
+//! The bundles apps are held at. Recently used ones are open, the others are packed: most apps rest
+//! most of the time, and their declarations would take most of the machine's memory.
 //!
-//! Packing is no I/O and changes nothing but the room that is needed. A bundle is packed when it
-//! must give way, so that few apps never pay for it.
+//! Packing is no I/O and changes nothing but the memory used. A bundle is packed when it has to
+//! make room for another one, so that an installation with few apps never pays for it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 
-/// So many resources may be in open bundles beside those in use. Opening one costs some ten
-/// microseconds for each of its resources.
+/// The number of resources that open bundles may have in addition to those in use. Opening a bundle
+/// costs about ten microseconds for each of its resources.
 const MOST_OPEN: usize = 4_096;
 
-/// A bundle in little room.
+/// A compressed bundle.
 #[derive(Debug)]
 struct PackedBundle {
     digest: Digest,
@@ -39,16 +38,16 @@ impl PackedBundle {
 #[derive(Debug, Default)]
 pub struct BundleCache(Mutex<CachedBundles>);
 
-/// Each bundle stands in one of the two.
+/// The cached bundles. Each is in one of the two maps.
 #[derive(Debug, Default)]
 struct CachedBundles {
     packed: BTreeMap<Digest, PackedBundle>,
-    /// With when they were used last.
+    /// Open bundles, each with its last use.
     open: BTreeMap<Digest, (Arc<Bundle>, u64)>,
-    /// The open ones by when that was.
+    /// Open bundles by last use.
     by_use: BTreeMap<u64, Digest>,
     uses: u64,
-    /// How many there are in open ones.
+    /// The number of resources in open bundles.
     resources: usize,
 }
 
@@ -67,7 +66,7 @@ impl BundleCache {
         Some(bundle)
     }
 
-    /// How many resources a bundle has.
+    /// Returns the number of resources of a bundle.
     pub(super) fn size(&self, digest: &Digest) -> Option<usize> {
         let shelved = self.shelved();
         let open = shelved.open.get(digest).map(|(bundle, _)| bundle.resources().len());
@@ -89,8 +88,8 @@ impl BundleCache {
     }
 
     fn shelved(&self) -> MutexGuard<'_, CachedBundles> {
-        // Whatever is in it is right: a bundle that goes from one of the two to the other stands in
-        // both for a moment, and never in none.
+        // The content is right even after a panic: a bundle that moves from one map to the other is
+        // in both for a moment, and never in none.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -146,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// The bundle of an app with so many resources.
+    /// Builds the bundle of an app with this many resources.
     fn bundle(app: &str, resources: usize) -> Arc<Bundle> {
         let resource = |number: usize| Resource {
             key: Key::new("File", "", &format!("/{number}")).unwrap(),

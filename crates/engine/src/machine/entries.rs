@@ -1,4 +1,4 @@
-//! The entries the machine records.
+//! The ledger entries of the machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::event::OrderId;
 use super::{Machine, Then};
 
 impl Machine {
-    /// An entry of the engine itself.
+    /// Builds an entry of the engine itself.
     pub(super) fn entry(&self, kind: Kind, subject: impl Into<String>) -> Entry {
         Entry::new(kind, Scope::default_scope(), subject, engine(), self.now)
     }
 
-    /// An entry of the engine about an app, in the app's scope.
+    /// Builds an entry of the engine about an app, in the app's scope.
     pub(super) fn app_entry(&self, kind: Kind, app: &AppId) -> Entry {
         Entry::new(kind, app.scope.clone(), app.to_string(), engine(), self.now)
     }
 
-    /// Changes an app's facts for good.
+    /// Changes an app's facts durably.
     pub(super) fn put_app(&mut self, app: &AppId, facts: AppFacts, kind: Kind, what: &str, then: Then) {
         let entry = self.app_entry(kind, app).with_data("what", what);
         self.put_app_by(app, facts, entry, BTreeMap::new(), then);
     }
 
-    /// Changes an app's facts for good, under an entry that says why.
+    /// Changes an app's facts durably, with an entry that gives the reason.
     pub(super) fn put_app_by(
         &mut self,
         app: &AppId,
@@ -41,8 +41,8 @@ impl Machine {
         self.put_app_for(None, app, facts, vec![entry], bundles, then);
     }
 
-    /// The same for a person's order, which may need several entries: the first of them changes the
-    /// facts.
+    /// Does the same for a person's order, which may need several entries: the first of them
+    /// changes the facts.
     pub(super) fn put_app_for(
         &mut self,
         order: Option<OrderId>,
@@ -62,7 +62,7 @@ impl Machine {
     }
 }
 
-/// The engine as an actor.
+/// Returns the engine as an actor.
 pub(super) fn engine() -> Actor {
     Actor::new("setpoint").expect("a plain name")
 }

@@ -1,4 +1,5 @@
-//! What follows from a decision: a plan, bookkeeping, questions, or rest until something happens.
+//! Follows up on a decision: starts a plan, records bookkeeping, asks questions, or waits for the
+//! next event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +22,11 @@ use super::queue::Priority;
 use super::timers::Timer;
 use super::{Machine, Then};
 
-/// Drift that is recorded with all it says, in bytes; of the rest the keys are.
+/// The size of drift that is recorded in full, in bytes; of the rest only the keys are recorded.
 const LARGEST_DRIFT: usize = 256 * 1024;
-/// Drifted resources named in one record.
+/// The number of drifted resources named in one record.
 const MOST_NAMED: usize = 200;
-/// What is withheld is reconsidered at least this often.
+/// The interval after which withheld changes are reconsidered at the latest.
 const RECONSIDER: Span = Span::minutes(10);
 
 impl Machine {
@@ -45,7 +46,7 @@ impl Machine {
         let converged = decision.in_sync && decision.plan.is_empty() && healthy;
         self.note_convergence(app, decision.plan.bundle, converged);
         let new = decision.drifts.iter().filter(|drift| !seen_before.contains(drift));
-        // What is left alone was told if the claim says so, whoever looked before.
+        // A remark was reported before if the claim says so, whichever process observed it.
         let new: Vec<&Drift> = new.chain(&decision.told).collect();
         let ended = ended_by_itself(&seen_before, &withheld_before, &decision, observation);
         let over: Vec<Over> = decision.over.iter().cloned().chain(ended).collect();
@@ -71,8 +72,8 @@ impl Machine {
         self.ask_questions(app, decision.questions);
     }
 
-    /// A record of the drift that was not there at the last look. What differed may be personal or
-    /// large: it stands in the body, which can be erased and has a limit.
+    /// Builds the record of drift that was absent in the last observation. The differences may be
+    /// personal or large: they are in the body, which can be erased and has a limit.
     fn entry_of_drift(&self, app: &AppId, new: &[&Drift]) -> Option<Entry> {
         if new.is_empty() {
             return None;
@@ -91,14 +92,14 @@ impl Machine {
         Some(entry.with_body(canonical::to_bytes(&told)))
     }
 
-    /// A record of what was told, was not put right by us, and is so no longer.
+    /// Builds the record of reported drift that ended without our doing.
     fn entry_of_over(&self, app: &AppId, over: &[Over]) -> Option<Entry> {
         let keys = over.iter().take(MOST_NAMED).map(|over| over.key.to_text()).collect::<Vec<_>>().join("\n");
         let entry = self.app_entry(Kind::DriftOver, app).with_data("count", over.len()).with_data("keys", keys);
         (!over.is_empty()).then(|| entry.with_body(canonical::to_bytes(&over)))
     }
 
-    /// Notes whether everything the bundle declares was seen in place and healthy.
+    /// Notes whether every object that the bundle declares was observed in place and healthy.
     pub(super) fn note_convergence(&mut self, app: &AppId, bundle: Digest, converged: bool) {
         let retiring = self.holdings.facts().apps.get(app).is_none_or(|facts| facts.retiring);
         let Some(kept) = self.apps.get_mut(app).filter(|_| !retiring) else { return };
@@ -127,7 +128,7 @@ impl Machine {
         }
     }
 
-    /// Events bring the next look; these timers are the net under them.
+    /// Schedules the next observation. Events trigger it; these timers are the fallback.
     pub(super) fn schedule_next_look(&mut self, app: &AppId, decision: &Decision) {
         self.schedule_sweep(app);
         let withheld = decision.report.iter().map(|withheld| self.worth_a_look_at(app, &withheld.why));
@@ -152,17 +153,17 @@ impl Machine {
             }
             Why::State { state: State::WindowClosed } => self.window_opens(app).unwrap_or(later),
             Why::RetentionReason(RetentionReason::OldObservation) => self.now,
-            // Others render in a moment; one that fails to must not be waited for in vain too
-            // often.
+            // Other apps render in a moment. If one keeps failing, we must not check too often in
+            // vain.
             Why::RetentionReason(RetentionReason::OthersNotConsidered) => self.now + Span::seconds(5),
-            // There is nothing to wait for: another declaration brings a look of its own.
+            // There is nothing to wait for: another declaration triggers an observation of its own.
             Why::NotSeenToEnd => self.now + self.settings.sweep,
             Why::PerhapsGone => self.now + Span::seconds(15),
             _ => later,
         }
     }
 
-    /// When the window that is closed now opens.
+    /// Returns when the currently closed window opens.
     fn window_opens(&self, app: &AppId) -> Option<Timestamp> {
         let control = self.apps.get(app)?.control.as_ref()?;
         let closed = control.closed.iter().filter(|(from, until)| *from <= self.now && self.now < *until);
@@ -170,8 +171,8 @@ impl Machine {
     }
 }
 
-/// Drift that was seen and left alone before, and is no longer there: others have put it right, or
-/// it is declared now. What was not seen may still be so.
+/// Returns drift that was observed and left alone before, and is gone now: others have corrected
+/// it, or it is declared now. Drift of unobserved objects may persist.
 fn ended_by_itself(
     before: &[Drift],
     withheld: &[Withheld],

@@ -1,4 +1,4 @@
-//! The facts as the machine holds them, with the indexes it needs to find its way in them.
+//! The facts in the machine's memory, with the indexes to search them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub(super) struct Holdings {
     declared: BTreeMap<TargetIdentity, BTreeMap<Key, Declarers>>,
 }
 
-/// The apps that declare one key. Nearly always it is one: a set of its own for each key would be
-/// most of what the index takes.
+/// The apps that declare one key. Nearly always it is one: a separate set for each key would be
+/// most of the index's memory.
 #[derive(Debug)]
 #[expect(clippy::box_collection, reason = "almost every key has one, which would take as much room as the set")]
 enum Declarers {
@@ -48,7 +48,7 @@ impl Declarers {
         }
     }
 
-    /// Takes an app away. Whether none is left.
+    /// Removes an app. Returns whether none is left.
     fn remove(&mut self, app: &AppId) -> bool {
         match self {
             Self::One(known) => **known == *app,
@@ -80,7 +80,7 @@ impl Holdings {
         &self.facts
     }
 
-    /// Applies a change that is durable.
+    /// Applies a durable change.
     pub(super) fn apply(&mut self, change: &Change, now: Timestamp) -> Result<(), Misfit> {
         if let Change::PutApp { app, facts } = change {
             self.note_deletions(app, facts, now);
@@ -103,7 +103,7 @@ impl Holdings {
         Ok(())
     }
 
-    /// What an app paid for since its facts were last put counts for the fleet too.
+    /// Adds to the fleet's deletes those that an app paid for since its facts were last changed.
     fn note_deletions(&mut self, app: &AppId, facts: &AppFacts, now: Timestamp) {
         let before = self.facts.apps.get(app).and_then(|facts| facts.deletions.last());
         if let Some(paid) = facts.deletions.last().filter(|paid| Some(*paid) != before) {
@@ -116,13 +116,13 @@ impl Holdings {
         self.owned.get(app).unwrap_or(&NONE)
     }
 
-    /// Deletes of one app in the last day.
+    /// Returns the number of deletes of one app in the last day.
     pub(super) fn spent_by(&self, app: &AppId, now: Timestamp) -> u32 {
         let deletions = self.facts.apps.get(app).into_iter().flat_map(|facts| &facts.deletions);
         deletions.filter(|deletions| now.since(deletions.at) < DAY).map(|deletions| deletions.count).sum()
     }
 
-    /// Deletes of all apps in the last hour.
+    /// Returns the number of deletes of all apps in the last hour.
     pub(super) fn spent_by_fleet(&mut self, now: Timestamp) -> u32 {
         while self.deletions.front().is_some_and(|(at, _)| now.since(*at) >= HOUR) {
             self.deletions.pop_front();
@@ -130,7 +130,7 @@ impl Holdings {
         self.deletions.iter().map(|(_, count)| count).sum()
     }
 
-    /// The app's durable bundle declares other keys than before.
+    /// Updates the index after the app's durable bundle declares other keys.
     pub(super) fn declares<'a>(
         &mut self,
         app: &AppId,
@@ -153,12 +153,12 @@ impl Holdings {
         }
     }
 
-    /// Another app that declares the key.
+    /// Returns another app that declares the key.
     pub(super) fn declared_by_other(&self, target: &TargetIdentity, key: &Key, app: &AppId) -> Option<&AppId> {
         self.declarers(target, key).find(|other| *other != app)
     }
 
-    /// The apps that own or declare a key.
+    /// Returns the apps that own or declare a key.
     pub(super) fn interested_in(&self, target: &TargetIdentity, key: &Key) -> impl Iterator<Item = &AppId> {
         let owner = self.facts.claims.get(target, key).map(|claim| &claim.app);
         owner.into_iter().chain(self.declarers(target, key))

@@ -1,4 +1,4 @@
-//! Looking: which apps want it, and what is seen.
+//! Observes apps: queues them, requests observations, and handles the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use super::{Awaited, Machine, Then};
 const LONGEST_BLIND: Span = Span::minutes(1);
 
 impl Machine {
-    /// The app should be looked at. While it is busy, that is remembered.
+    /// Queues an app for observation. If the app is busy, that is remembered.
     pub(super) fn wants_look(&mut self, app: &AppId, priority: Priority) {
         if self.is_root(app) {
             return self.hold_root();
@@ -36,7 +36,7 @@ impl Machine {
         }
     }
 
-    /// What was noted about the app is durable.
+    /// Continues once the bookkeeping of the app is durable.
     pub(super) fn noted(&mut self, app: &AppId) {
         self.set_phase(app, Phase::Idle);
         self.wants_look(app, Priority::Drift);
@@ -63,15 +63,16 @@ impl Machine {
         }
     }
 
-    /// The target answers again: what could not be seen is looked at now and not when its time has
-    /// come.
+    /// Returns the apps to observe now because the target responds again: those with unknown states
+    /// need not wait for their timers.
     fn apps_to_look_at_again(&mut self, target: &TargetIdentity) -> Vec<AppId> {
         let was_left_alone = self.end_pause(target);
         let is_blind = |app: &AppId| self.apps.get(app).is_some_and(|kept| kept.look_failures > 0);
         self.apps_on(target).into_iter().filter(|app| was_left_alone || is_blind(app)).collect()
     }
 
-    /// Since when changes of something that an app declares or owns are not noticed, and why.
+    /// Returns the earliest outage of watching for objects that an app declares or owns, with its
+    /// reason.
     pub(super) fn unwatched_of(&self, app: &AppId) -> Option<&Unwatched> {
         let target = &self.apps.get(app)?.sent.target;
         let kinds = self.unwatched.get(target).filter(|kinds| !kinds.is_empty())?;
@@ -135,7 +136,8 @@ impl Machine {
         self.effects.push(Effect::Observe { ticket, target, wanted, asker });
     }
 
-    /// An app that declares nothing and owns nothing is as declared. There is nothing to observe.
+    /// Handles an app that declares nothing and owns nothing: it is as declared, and there is
+    /// nothing to observe.
     fn nothing_to_hold(&mut self, app: &AppId, bundle: Digest) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         kept.report.clear();
@@ -145,7 +147,7 @@ impl Machine {
         self.note_convergence(app, bundle, true);
     }
 
-    /// Nothing is left of an app that was taken down, or whose document is gone.
+    /// Forgets an app that is retired, or whose document is gone, once nothing of it is left.
     pub(super) fn forget(&mut self, app: &AppId) {
         let entry = self.app_entry(Kind::AppState, app).with_data("what", "forgotten");
         let entry = entry.with_change(Change::ForgetApp { app: app.clone() });
@@ -178,7 +180,7 @@ impl Machine {
 
     pub(super) fn observed(&mut self, ticket: Ticket, mut observation: Observation) {
         let Some(Awaited::Look(app)) = self.take(ticket) else { return };
-        // What was not asked for then, or not answered, has not been seen.
+        // Objects that were not requested then, or not returned, were not observed.
         let keys = self.keys_of(&app);
         for key in &keys {
             if !observation.states.contains_key(key) {
@@ -202,7 +204,7 @@ impl Machine {
         }
     }
 
-    /// It is time to read everything of an app once more, whatever events have told.
+    /// Reads everything of an app again, whatever events have reported.
     pub(super) fn sweep(&mut self, app: &AppId) {
         if let Some(kept) = self.apps.get_mut(app) {
             kept.sweeping = true;
@@ -210,8 +212,8 @@ impl Machine {
         self.wants_look(app, Priority::Sweep);
     }
 
-    /// Notes that a sweep has seen something: what it could not read its target reads at the next
-    /// look. One that saw nothing goes on.
+    /// Ends a sweep that has observed something: the target reads the rest at the next observation.
+    /// A sweep that has observed nothing continues.
     fn swept(&mut self, app: &AppId, observation: &Observation) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         let ended = matches!(kept.phase, Phase::Looking { sweeping: true, .. });
@@ -221,8 +223,8 @@ impl Machine {
         }
     }
 
-    /// The first sweep of an app is due some time within the period, each app's at another: many
-    /// apps that start together are not read together.
+    /// Schedules the first sweep of an app some time within the period, a different time for each
+    /// app: apps that start together must not be read together.
     pub(super) fn schedule_sweep(&mut self, app: &AppId) {
         let timer = Timer::Sweep(app.clone());
         if self.timers.is_set(&timer) || self.apps.get(app).is_some_and(|kept| kept.sweeping) {
@@ -234,9 +236,9 @@ impl Machine {
         self.timers.set(timer, self.now + first);
     }
 
-    /// What the app declares now otherwise than the bundle that was looked for: a target shows
-    /// things in the shape of the declaration it was given, so what it showed says nothing about
-    /// another one.
+    /// Returns the keys whose current declaration differs from the one in the observed bundle. A
+    /// target shows objects in the shape of the declaration it was given, so its result does not
+    /// apply to another declaration.
     fn declared_otherwise(&self, app: &AppId, looked_for: Digest) -> BTreeSet<Key> {
         if self.bundle_digest_of(app) == Some(looked_for) {
             return BTreeSet::new();
@@ -248,9 +250,10 @@ impl Machine {
         now.filter(|(key, declared)| then(key) != Some(declared.digest)).map(|(key, _)| key.clone()).collect()
     }
 
-    /// A claim has changed. Others that declare the object and are looking at it right now may have
-    /// seen it as it was before: an app that takes over what it has not seen yet would make it a
-    /// second time, and forget that it is there.
+    /// Invalidates concurrent observations after a change of a claim. Other apps that declare the
+    /// object may be reading it right now, and may get its state before the change. An app that
+    /// takes over an object it has not observed yet would create it a second time, and forget that
+    /// it exists.
     pub(super) fn claim_changed(&mut self, target: &TargetIdentity, key: &Key, of: &AppId) {
         if Mutant::BelieveOutdatedRead.is_on() {
             return;
@@ -264,12 +267,12 @@ impl Machine {
         }
     }
 
-    /// Notes since when what the app owns is not to be seen. Looking away ends the run: only what
-    /// was seen counts.
+    /// Notes since when owned objects are missing. An observation with an unknown state ends the
+    /// run: only known states count.
     pub(super) fn note_missing(&mut self, app: &AppId, observation: &Observation) {
         let Some(target) = self.apps.get(app).map(|kept| kept.sent.target.clone()) else { return };
         let is_missing = |(key, state): (&Key, &Observed<Presence>)| {
-            // Of this app, or of one that may hand it over.
+            // The claim of this app, or of one that may hand the object over.
             let claim = self.holdings.facts().claims.get(&target, key)?;
             let missing = match state.as_known()? {
                 Presence::Absent => true,

@@ -1,23 +1,23 @@
-//! The machine. This file holds its state and the one entry, [`Machine::step`]; the rooms beside it
-//! hold the behaviour:
+//! The machine. This file contains its state and its only entry point, [`Machine::step`]. The
+//! modules contain the behaviour:
 //!
-//! | room | what happens there |
+//! | Module | Content |
 //! | --- | --- |
 //! | [`tenure`] | becoming, being and ceasing to be the one writer |
 //! | [`accept`] | from a store's head to a durable bundle |
 //! | [`root`] | the app whose resources are the control documents |
-//! | [`look`], [`orient`] | what is seen; what a decision rests on |
-//! | [`hold`], [`ask`] | what follows from a decision; what must be known first |
-//! | [`attribute`] | who did what was found, told later |
+//! | [`look`], [`orient`] | observations; the input of a decision |
+//! | [`hold`], [`ask`] | the consequences of a decision; its open questions |
+//! | [`attribute`] | writers of drift, found later |
 //! | [`act`] | intents, effects, results |
-//! | [`recording`] | entries on their way into the ledger, and what follows from its answer |
-//! | [`shelf`] | the bundles, packed while nobody uses them |
-//! | [`settle`] | finding out how an intent ended that nobody answered for |
+//! | [`recording`] | entries sent to the ledger, and the reaction to its response |
+//! | [`bundle_cache`] | the bundles, packed while they are unused |
+//! | [`settle`] | finding out the outcome of an intent without a result |
 //! | [`people`] | orders, deadlines, notes |
 //! | [`queue`] | which app is next |
 //! | [`breaker`], [`setbacks`] | leaving a target or a resource alone for a while |
-//! | [`timers`] | what is due when |
-//! | [`status`] | what may be asked |
+//! | [`timers`] | due times |
+//! | [`status`] | queries |
 
 mod accept;
 mod act;
@@ -79,10 +79,10 @@ pub struct Machine {
     settings: Settings,
     now: Timestamp,
     controls: Controls,
-    /// The root app's bundle whose controls were asked for and have not come.
+    /// The root app's bundle whose controls were requested and have not arrived.
     controls_asked: Option<Digest>,
     tenure: Tenure,
-    /// This process has been the writer before.
+    /// Set if this process has been the writer before.
     held_before: bool,
     holdings: Holdings,
     bundles: BundleCache,
@@ -92,32 +92,32 @@ pub struct Machine {
     unwatched: BTreeMap<TargetIdentity, Vec<Unwatched>>,
     /// Boxed: an app is large, and the nodes of a tree are half empty.
     apps: BTreeMap<AppId, Box<App>>,
-    /// Apps that are gone once that is durable. Until then there is none of that name.
+    /// Apps that are gone once that is durable. Until then no app has their names.
     forgetting: BTreeSet<AppId>,
     recording: Recording,
     unsettled: BTreeMap<IntentId, Unsettled>,
     notes: Notes,
     queue: Queue,
     renders: Turns,
-    /// Of apps that another program renders.
+    /// Renders of apps by external programs.
     renders_apart: Turns,
     /// Deletes that plans under way may make.
     reserved: u32,
     /// Apps that wait for an app to converge.
     dependents: BTreeMap<AppId, BTreeSet<AppId>>,
-    /// Apps of each scope that are busy.
+    /// The number of busy apps of each scope.
     busy: BTreeMap<Scope, usize>,
     timers: Timers,
     awaited: BTreeMap<Ticket, Awaited>,
     last_ticket: u64,
     last_intent: u64,
-    /// Steps that were done and that were not, since the process began.
+    /// The number of steps that were done, and that were not, since the process began.
     steps_done: u64,
     steps_failed: u64,
     effects: Vec<Effect>,
 }
 
-/// What an answer is awaited for.
+/// A request that awaits its answer.
 #[derive(Clone, Debug)]
 enum Awaited {
     Append(Box<Append>),
@@ -168,9 +168,9 @@ impl Machine {
         }
     }
 
-    /// Takes what happened at `now` and answers what to do about it. `now` must not run backwards
-    /// within a process: the door that reads it counts elapsed time, so a clock that is set back
-    /// cannot make a lease look longer than it is.
+    /// Handles an event at `now` and returns the effects to carry out. `now` must not run backwards
+    /// within a process: the process counts elapsed time, so a clock that is set back cannot make a
+    /// lease seem longer than it is.
     pub fn step(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
         self.now = now.max(self.now);
         self.handle(event);
@@ -208,7 +208,7 @@ impl Machine {
         }
     }
 
-    /// A request that will be answered, or given up after a while.
+    /// Registers a request that will be answered, or given up after a while.
     fn ask(&mut self, awaited: Awaited, patience: Span) -> Ticket {
         self.last_ticket += 1;
         let ticket = Ticket(self.last_ticket);
@@ -217,7 +217,7 @@ impl Machine {
         ticket
     }
 
-    /// Takes what an answer was awaited for; `None` if the answer is late or from another tenure.
+    /// Takes the request of an answer; `None` if the answer is late or from another tenure.
     fn take(&mut self, ticket: Ticket) -> Option<Awaited> {
         self.timers.cancel(&Timer::GiveUp(ticket));
         self.awaited.remove(&ticket)
@@ -246,7 +246,7 @@ impl Machine {
         }
     }
 
-    /// An answer did not come. The request may still be under way; its answer, should it come,
+    /// Gives up a request without an answer. It may still be under way; if its answer comes, it
     /// finds no ticket.
     fn give_up(&mut self, ticket: Ticket) {
         match self.awaited.remove(&ticket) {
@@ -286,14 +286,14 @@ impl Machine {
         }
     }
 
-    /// The app's keys: what it is to be held at and what it owns.
+    /// Returns the app's keys: those of the bundle it is to be held at, and those it owns.
     fn keys_of(&self, app: &AppId) -> BTreeSet<Key> {
         let bundle = self.bundle_of(app);
         let declared = bundle.iter().flat_map(|bundle| bundle.resources().keys().cloned());
         declared.chain(self.holdings.claims_of(app).keys().cloned()).collect()
     }
 
-    /// Everything the app declares or owns, with its declarations.
+    /// Returns the keys that the app declares or owns, with their declarations.
     pub fn wanted_of(&self, app: &AppId) -> Wanted {
         let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
         let bundle = self.bundle_of(app);
@@ -301,17 +301,17 @@ impl Machine {
         owned.chain(declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))))).collect()
     }
 
-    /// The durable bundle the app is to be held at.
+    /// Returns the durable bundle at which the app is to be held.
     fn bundle_of(&self, app: &AppId) -> Option<Arc<Bundle>> {
         self.bundles.get(&self.held_at(app)?)
     }
 
-    /// Its digest alone.
+    /// Returns the digest of that bundle.
     fn bundle_digest_of(&self, app: &AppId) -> Option<Digest> {
         self.held_at(app).filter(|digest| self.bundles.has(digest))
     }
 
-    /// The batch of steps an app is in the middle of.
+    /// Returns the batch of steps that is under way for an app.
     fn batch_of(&mut self, app: &AppId) -> Option<&mut Batch> {
         self.apps.get_mut(app)?.phase.batch()
     }

@@ -1,5 +1,4 @@
-//! Everything a decision rests on, put together from what is durable, what is remembered and what
-//! was seen.
+//! Builds the input of a decision from durable facts, memory and observations.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,9 +38,9 @@ impl Machine {
         Some(decision)
     }
 
-    /// What is decided for an app that is to be held at this bundle, and the rule the plan would
-    /// have broken. `supposed`: it is only to be shown, as if the app were not only observed and
-    /// with these answers of the target.
+    /// Decides for an app that is to be held at this bundle. Also returns the rule that the plan
+    /// would have broken. `supposed` marks a decision that is only shown: as if the app were not in
+    /// observe mode, and with these verdicts of the target.
     pub(super) fn decide_for(
         &mut self,
         app: &AppId,
@@ -102,7 +101,7 @@ impl Machine {
         let installed = self.holdings.facts().installed_at;
         TargetStanding {
             identity: target.clone(),
-            // Not yet recorded means not yet installed: the quarantine has not even begun.
+            // If the installation is not recorded yet, the quarantine has not even begun.
             quarantine_until: installed.map_or(Timestamp::from_millis(u64::MAX), |at| at + self.settings.quarantine),
             fresh_reads: self.controls.targets.get(target).is_some_and(|control| control.fresh_reads),
             breaker_open: self.breakers.get(target).is_some_and(super::breaker::Breaker::is_open),
@@ -119,8 +118,8 @@ impl Machine {
         }
     }
 
-    /// What counts against the fleet's budget: deletes of the last hour, and those that plans under
-    /// way may still make.
+    /// Returns the deletes that count against the fleet's budget: those of the last hour, and those
+    /// that plans under way may still make.
     fn spent_by_fleet(&mut self) -> u32 {
         if Mutant::ForgetFleetBudget.is_on() {
             return 0;
@@ -128,7 +127,7 @@ impl Machine {
         self.holdings.spent_by_fleet(self.now) + self.reserved
     }
 
-    /// Other apps' interest in the keys of this one.
+    /// Returns other apps' interest in the keys of this one.
     pub(super) fn elsewhere(
         &self,
         app: &AppId,
@@ -147,9 +146,9 @@ impl Machine {
         keys.iter().filter_map(|key| Some((key.clone(), interest(key)?))).collect()
     }
 
-    /// Whether the owner of a claim declares its key at what it is held at *now*: windows open and
-    /// close, and controls come, without any bundle moving. While its document is not known, any
-    /// bundle that it may be held at counts.
+    /// Reports whether the owner of a claim declares its key in the bundle at which it is held
+    /// *now*: windows open and close, and controls change, without a new bundle. While the owner's
+    /// document is unknown, any bundle that it may be held at counts.
     fn still_declares(&self, owner: &AppId, key: &Key) -> bool {
         if self.has_given_up(owner) {
             return false;
@@ -161,26 +160,26 @@ impl Machine {
         if known { self.held_at(owner).is_some_and(declares) } else { facts.bundles().any(declares) }
     }
 
-    /// Whether the app is being taken down. A document that says so no more counts from the moment
-    /// it does, not only once that is durable.
+    /// Reports whether the app is being retired. A document that no longer retires the app counts
+    /// at once, not only when that is durable.
     pub(super) fn is_retiring(&self, app: &AppId) -> bool {
         let durable = self.holdings.facts().apps.get(app).is_some_and(|facts| facts.retiring);
         durable && self.apps.get(app).is_some_and(|kept| kept.sent.retiring)
     }
 
-    /// An app that is being taken down, or whose document is gone, declares nothing any more:
-    /// nobody touches what it has, but an app that declares it takes it over. That is how an app is
-    /// renamed. A document that came back counts at once, as above. A document that leads to
-    /// another system is not gone: an address may be wrong for a while, and nothing changes hands
-    /// by that.
+    /// Reports whether an app declares nothing any more: it is being retired, or its document is
+    /// gone. Its objects are not touched, but an app that declares them takes them over. That is
+    /// how an app is renamed. A document that came back counts at once, as above. A document that
+    /// names another system is not gone: an address may be wrong for a while, and no object changes
+    /// hands for that.
     pub(super) fn has_given_up(&self, app: &AppId) -> bool {
         let Some(facts) = self.holdings.facts().apps.get(app) else { return true };
         let is_frozen = |kept: &App| facts.frozen && kept.sent.frozen && kept.moved_to.is_none();
         self.is_retiring(app) || self.apps.get(app).is_some_and(|kept| is_frozen(kept))
     }
 
-    /// In whose name an app's changes are made: what its documents say, or said last where they are
-    /// gone. Never the agent's own for want of them.
+    /// Returns the user that an app's changes are made as: from its documents, or from its last
+    /// ones if they are gone. Missing documents never mean the agent's own user.
     pub(super) fn acting_as(&self, app: &AppId) -> Option<Arc<ActingAs>> {
         let kept = self.apps.get(app)?;
         match &kept.control {
@@ -194,9 +193,9 @@ impl Machine {
         Asker { app: Some(app.clone()), acting_as: self.acting_as(app), priority, afresh: false }
     }
 
-    /// An app of the same target and stores that has not seen their heads: what this app no longer
-    /// declares may be on its way there. The document that named the stores may be gone: then it
-    /// may be any app of the target.
+    /// Returns an app of the same target and stores that has not considered their heads yet: it may
+    /// be about to declare a resource that this app no longer declares. The document that named the
+    /// stores may be gone: then it may be any app of the target.
     fn unconsidered_neighbour(&self, app: &AppId, bundle: &Bundle) -> Option<AppId> {
         let (claims, facts) = (self.holdings.claims_of(app), self.holdings.facts().apps.get(app));
         let retiring = facts.is_some_and(|facts| facts.retiring);
@@ -212,24 +211,24 @@ impl Machine {
         let apps = self.apps.iter().map(|(other, kept)| (other, &**kept));
         let mut neighbours = apps.filter(|(other, kept)| *other != app && shares(kept));
         let undecided = |(other, kept): &(&AppId, &App)| {
-            // Its stores have not answered yet: what it declares now is not known.
+            // Its stores have not responded yet: its current declaration is unknown.
             let unheard = kept.considered.is_none() && !kept.sent.retiring && !kept.is_undecided();
             unheard || self.is_yet_to_consider(other) || self.is_being_accepted(other)
         };
         neighbours.find(undecided).map(|(other, _)| other.clone())
     }
 
-    /// The bundle the app is to be held at: the pin where there is one; what a person let through;
-    /// while its window is closed the last good one; else what was accepted.
+    /// Returns the bundle at which the app is to be held: the pin if there is one; the one a person
+    /// let through; the last good one while its window is closed; else the accepted one.
     pub(super) fn held_at(&self, app: &AppId) -> Option<Digest> {
         self.held_by(app, self.holdings.facts().apps.get(app)?)
     }
 
-    /// The same, were these the app's facts.
+    /// Returns the same for the given facts.
     pub(super) fn held_by(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
         let kept = self.apps.get(app);
         let control = kept.and_then(|kept| kept.control.as_ref());
-        // As long as both what is durable and what was last heard say so, as in `is_retiring`.
+        // Only if the durable facts and the last sent ones agree, as in `is_retiring`.
         let retiring = facts.retiring && kept.is_none_or(|kept| kept.sent.retiring);
         if facts.hold.is_some() || retiring {
             return facts.held_at();
@@ -247,16 +246,16 @@ impl Machine {
         closed && !Mutant::IgnoreWindows.is_on()
     }
 
-    /// Apps this one depends on that have not converged.
+    /// Returns the apps that this one depends on and that have not converged.
     pub(super) fn waiting_for(&self, app: &AppId) -> Vec<AppId> {
         let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
         let depends_on = control.into_iter().flat_map(|control| &control.depends_on);
         depends_on.filter(|other| !self.apps.get(other).is_some_and(|kept| kept.converged)).cloned().collect()
     }
 
-    /// Whether an app without a known document may have one all the same: the accepted documents
-    /// are not worked out yet, or nobody knows where its own leads. Its windows and rules would be
-    /// in it.
+    /// Reports whether an app without a known document may have one all the same: the accepted
+    /// documents are not loaded yet, or the target of its document is unknown. Its windows and
+    /// rules would be in that document.
     fn may_have_document(&self, app: &AppId) -> bool {
         !self.are_in_force() || self.controls.unreached.contains_key(app)
     }
@@ -276,8 +275,8 @@ impl Machine {
             Some(Mode::Manual | Mode::Auto) => State::Auto,
         };
         let closed = control.is_some_and(|control| self.is_closed(control));
-        // A suspension that is on its way into the ledger counts too: one that is extended as it
-        // ends leaves no gap.
+        // A suspension that is being recorded counts too: one that is extended as it ends leaves no
+        // gap.
         let sent = kept.and_then(|kept| kept.sent.suspension.as_ref());
         let suspended = facts.suspension.iter().chain(sent).any(|suspension| self.now < suspension.until);
         let suspended = suspended && !Mutant::ForgetSuspension.is_on();
@@ -291,7 +290,7 @@ impl Machine {
         also.into_iter().filter(|(holds, _)| *holds).map(|(_, state)| state).chain([mode]).collect()
     }
 
-    /// Brings the index of declared keys up to date with the app's durable bundle.
+    /// Updates the index of declared keys from the app's durable bundle.
     pub(super) fn redeclare(&mut self, app: &AppId) {
         let bundle = self.bundle_of(app).filter(|_| !self.has_given_up(app));
         self.index(app, bundle.as_ref());
@@ -311,7 +310,7 @@ impl Machine {
         let target = kept.sent.target.clone();
         let keys = || before.iter().flat_map(|(_, keys)| keys);
         self.holdings.declares(app, &target, keys(), bundle.iter().flat_map(|bundle| bundle.resources().keys()));
-        // What this app no longer declares, another may have been waiting for.
+        // Another app may have been waiting for keys that this app no longer declares.
         let waiting: BTreeSet<AppId> =
             keys().filter_map(|key| self.holdings.declared_by_other(&target, key, app).cloned()).collect();
         for other in waiting {

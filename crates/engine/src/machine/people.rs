@@ -1,4 +1,4 @@
-//! People: their orders, what they are told, and the deadline after which they are told.
+//! People: their orders, notes to them, and deadlines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use super::{Awaited, Machine, Then};
 
 const FIRST_PAUSE: Span = Span::seconds(5);
 const LONGEST_PAUSE: Span = Span::minutes(10);
-/// Resources named one by one in a record.
+/// The number of resources named one by one in a record.
 const MOST_NAMED: usize = 50;
 
-/// What people were told, and what is still to be delivered.
+/// Notes that were sent to people, and those still to be delivered.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     told: BTreeMap<(NoteKind, String), SentNote>,
@@ -40,15 +40,15 @@ pub(super) struct Notes {
 struct SentNote {
     text: String,
     delivered: bool,
-    /// The matter is over, but no one knows of it yet.
+    /// The matter is over, but the note is not delivered yet.
     over: bool,
     at: Timestamp,
     tries: u32,
 }
 
 impl Notes {
-    /// Ends a matter: should it come back, it is a new one. A note about something that happened is
-    /// still delivered.
+    /// Ends a matter: if it comes back, it is a new one. A note about a past event is still
+    /// delivered.
     fn end(&mut self, kind: NoteKind, subject: &str) {
         let matter = (kind, subject.to_owned());
         let Some(told) = self.told.get_mut(&matter) else { return };
@@ -58,8 +58,8 @@ impl Notes {
         }
     }
 
-    /// Ends what was told of fights a while ago: one is told as it begins, so the next one to be
-    /// told is another.
+    /// Ends old notes about fights. A fight is reported when it begins, so the next note is about
+    /// another one.
     fn end_old_fights(&mut self, now: Timestamp) {
         let is_old = |(matter, told): &(&(NoteKind, String), &SentNote)| {
             matter.0 == NoteKind::Fight && now.since(told.at) > FIGHT_WINDOW
@@ -70,7 +70,7 @@ impl Notes {
 }
 
 impl Machine {
-    /// Tells people once per matter: the same text about the same subject is not repeated.
+    /// Notifies people once per matter: the same text about the same subject is not repeated.
     pub(super) fn tell(&mut self, kind: NoteKind, subject: String, text: String) {
         self.notes.end_old_fights(self.now);
         let matter = (kind, subject.clone());
@@ -94,7 +94,7 @@ impl Machine {
         self.timers.set(Timer::Deliver(Box::new(note)), self.now + pause);
     }
 
-    /// A new tenure delivers what an earlier one of this process could not.
+    /// Delivers in a new tenure the notes that an earlier tenure of this process could not deliver.
     pub(super) fn deliver_undelivered(&mut self) {
         let waiting = self.notes.told.iter().filter(|(_, told)| !told.delivered);
         let note = |((kind, subject), told): (&(NoteKind, String), &SentNote)| Note {
@@ -123,7 +123,7 @@ impl Machine {
         self.append(vec![entry], BTreeMap::new(), Then::Nothing);
     }
 
-    /// The app had until now to converge.
+    /// Handles the deadline of an app that has not converged.
     pub(super) fn deadline_passed(&mut self, app: &AppId) {
         let Some(facts) = self.holdings.facts().apps.get(app).cloned() else { return };
         let Some(kept) = self.apps.get_mut(app).filter(|kept| !kept.converged) else { return };
@@ -139,7 +139,8 @@ impl Machine {
         let control = kept.control.as_ref();
         let (on_failure, deadline) =
             (control.map(|control| control.on_failure), control.map(|control| control.deadline));
-        // What cannot be seen has not failed: people are told, nothing is rolled back.
+        // An app that cannot be observed has not failed: people are notified, nothing is rolled
+        // back.
         let blind = kept.look_failures > 0 && !Mutant::RollBackUnobserved.is_on();
         let reasons = kept
             .report
@@ -150,7 +151,7 @@ impl Machine {
         let states = self.states_of(app, &facts);
         let failed = self.held_at(app);
         if waits.into_iter().any(|state| states.contains(state)) {
-            // It waits for someone: the clock begins anew.
+            // The app waits for a person or a condition: the deadline starts again.
             let again = deadline.map(|deadline| self.now + deadline);
             again.into_iter().for_each(|at| self.timers.set(Timer::Deadline(app.clone()), at));
             return;
@@ -167,12 +168,12 @@ impl Machine {
         }
     }
 
-    /// Back to the last good bundle, until a newer one than the failed is accepted.
+    /// Rolls back to the last good bundle, until a newer one than the failed is accepted.
     fn roll_back(&mut self, app: &AppId, failed: Option<Digest>) {
         let Some(kept) = self.apps.get(app) else { return };
         let mut facts = AppFacts::clone(&kept.sent);
         let (Some(accepted), Some(good), None) = (&facts.accepted, &facts.last_good, &facts.hold) else { return };
-        // What was accepted in the meantime has not failed.
+        // A bundle that was accepted in the meantime has not failed.
         if accepted.bundle == good.bundle || Some(accepted.bundle) != failed {
             return;
         }
@@ -200,25 +201,25 @@ impl Machine {
         }
     }
 
-    /// The bundle a hold pins the app at: where it is, not where it may go once a person or a
-    /// window lets it.
+    /// Returns the bundle at which a hold pins the app: the current one, not the one it may move to
+    /// once a person or a window lets it.
     pub(super) fn pin_of(&self, app: &AppId, facts: &AppFacts) -> Option<Digest> {
         if Mutant::HoldAtAccepted.is_on() {
             return facts.held_at();
         }
         let frozen = self.apps.get(app).is_some_and(|kept| kept.control.is_none());
         if frozen && facts.hold.is_none() {
-            // Nobody knows whether what was accepted since would have waited for a person: it is
-            // where it was.
+            // It is unknown whether the version accepted since would have waited for a person: the
+            // app stays where it was.
             let was = facts.last_good.as_ref().map(|good| good.bundle).or(facts.let_through);
             return was.or_else(|| facts.held_at());
         }
-        // Should its document change its mind, an app that is being taken down goes back to where
-        // it was let.
+        // If the document no longer retires the app, the app goes back to the bundle that was let
+        // through.
         self.held_by(app, &AppFacts { retiring: false, ..facts.clone() })
     }
 
-    /// A suspension ends by itself.
+    /// Sets or cancels the timer for the end of a suspension.
     pub(super) fn watch_suspension(&mut self, app: &AppId) {
         let facts = self.holdings.facts().apps.get(app);
         match facts.and_then(|facts| facts.suspension.as_ref()).map(|suspension| suspension.until) {
@@ -229,8 +230,8 @@ impl Machine {
 
     pub(super) fn suspension_ended(&mut self, app: &AppId) {
         let Some(kept) = self.apps.get(app) else { return };
-        // One that was extended or ended meanwhile is on its way into the ledger: its answer sets
-        // the timer again.
+        // A suspension that was extended or ended meanwhile is being recorded: the ledger's
+        // response sets the timer again.
         if kept.sent.suspension.as_ref().is_none_or(|suspension| suspension.until > self.now) {
             return;
         }
@@ -242,7 +243,7 @@ impl Machine {
         self.put_app_by(app, facts, entry, BTreeMap::new(), then);
     }
 
-    /// What a suspension has kept from being done.
+    /// Lists the changes that a suspension has prevented.
     fn skipped(&self, app: &AppId) -> String {
         let by_suspension = |why: &Why| matches!(why, Why::State { state: State::Suspended });
         let report = self.apps.get(app).map_or(&[][..], |kept| &kept.report);
@@ -256,7 +257,7 @@ impl Machine {
         }
     }
 
-    /// Carries out a person's order, by recording it: what is not recorded has not been ordered.
+    /// Carries out a person's order by recording it. An order that is not recorded has no effect.
     pub(super) fn ordered(&mut self, command: &Command) {
         let Command { id, app, by, reason, order } = command;
         if let Some(problem) = command.problem(self.now) {
@@ -272,7 +273,7 @@ impl Machine {
         let mut changes = Vec::new();
         let kind = match order {
             Order::Sync { allow_prune } => {
-                // While the app is held, that is the pinned bundle and not what was accepted since.
+                // While the app is held, this is the pinned bundle and not the one accepted since.
                 facts.let_through = facts.held_at();
                 then = Then::Accepted { app: app.clone(), priority: Priority::Person };
                 if let Some(bundle) = facts.held_at().filter(|_| *allow_prune > 0) {
@@ -296,8 +297,8 @@ impl Machine {
                 Kind::Override
             }
             Order::Settle { intent, done } => {
-                // A person is asked only once looking could not tell; before, the effect may still
-                // land.
+                // A person is consulted only after an observation could not determine the outcome.
+                // Before that the effect may still land.
                 let open = self.holdings.facts().intents.get(intent).cloned();
                 let of_this_app = |open: &Intent| open.app == *app && self.is_beyond_telling(*intent);
                 let Some(open) = open.filter(of_this_app) else {
@@ -346,12 +347,12 @@ impl Machine {
         self.effects.extend(order.map(|id| Effect::Ordered { id, outcome }));
     }
 
-    /// A matter is over: should it come back, people are told again.
+    /// Ends a matter: if it comes back, people are notified again.
     pub(super) fn is_over(&mut self, kind: NoteKind, subject: &str) {
         self.notes.end(kind, subject);
     }
 
-    /// Every matter of a kind is over but this one.
+    /// Ends every matter of a kind but this one.
     pub(super) fn others_are_over(&mut self, kind: NoteKind, but: Option<&str>) {
         let others = self.notes.told.keys().filter(|(of, subject)| *of == kind && Some(subject.as_str()) != but);
         for (kind, subject) in others.cloned().collect::<Vec<_>>() {
@@ -359,7 +360,7 @@ impl Machine {
         }
     }
 
-    /// The app is forgotten, and with it everything that people were told of it.
+    /// Forgets the notes about an app that is forgotten.
     pub(super) fn forget_notes(&mut self, app: &AppId) {
         let app = app.to_string();
         let is_of_app =
@@ -367,7 +368,7 @@ impl Machine {
         self.notes.told.retain(|(kind, subject), _| !kind.is_of_app() || !is_of_app(subject));
     }
 
-    /// The app is as declared and healthy: the clock for telling people stops.
+    /// Stops the deadline of an app that is as declared and healthy.
     pub(super) fn deadline_met(&mut self, app: &AppId) {
         self.timers.cancel(&Timer::Deadline(app.clone()));
         if let Some(kept) = self.apps.get_mut(app) {
@@ -376,7 +377,7 @@ impl Machine {
         self.is_over(NoteKind::NotConverged, &app.to_string());
     }
 
-    /// The app is not as declared: from now on the clock runs, if it did not already.
+    /// Starts the deadline of an app that is not as declared, if it does not run already.
     pub(super) fn deadline_runs(&mut self, app: &AppId) {
         let Some(kept) = self.apps.get(app) else { return };
         let told = kept.failed.is_some() && kept.failed == self.held_at(app);
@@ -386,7 +387,7 @@ impl Machine {
         }
     }
 
-    /// Ownership that was rebuilt after a loss counts in full once a person released the app.
+    /// Returns changes that fully restore rebuilt claims, once a person has released the app.
     fn trusted_again(&self, app: &AppId) -> Vec<Change> {
         let recovered = self.holdings.claims_of(app).values().filter(|claim| claim.origin == ClaimOrigin::Recovered);
         recovered

@@ -1,8 +1,9 @@
-//! Which app is next. A set with one place per app: work replaces work, it never piles up.
+//! The queue of apps to observe. A set with one place per app: work replaces work, it never piles
+//! up.
 //!
-//! Order is by *when it should have been done*: the instant an app was queued plus what its
-//! priority may wait. So urgent work comes first and nothing starves: what has waited longest past
-//! its allowance wins (strict priorities let items starve for half an hour: incident 31).
+//! The order is by due time: the instant an app was queued plus the time its priority may wait. So
+//! urgent work comes first and nothing starves: the app that is overdue the longest wins (strict
+//! priorities let items starve for half an hour: incident 31).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +20,20 @@ fn may_wait(priority: Priority) -> Span {
     }
 }
 
-/// One lane per scope and target: whether an app may start depends on nothing else, so only the
-/// first of each lane is asked.
+/// A queue with one lane per scope and target. These two alone determine whether an app may start,
+/// so only the first app of each lane is checked.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     lanes: BTreeMap<QueueKey, BTreeSet<(Timestamp, AppId)>>,
     places: BTreeMap<AppId, Place>,
 }
 
-/// Where an app waits.
+/// The place of a waiting app.
 #[derive(Debug)]
 struct Place {
     due: Timestamp,
     target: TargetIdentity,
-    /// The most urgent of what it waits for.
+    /// The most urgent priority it was queued with.
     priority: Priority,
 }
 
@@ -74,9 +75,9 @@ impl Queue {
         Some(priority)
     }
 
-    /// The next app whose target `may_start` lets through, and how urgent it is. While several
+    /// Takes the next app whose target `may_start` lets through, with its priority. While several
     /// scopes wait, none may hold more than a quarter of the slots (and always one): `busy` counts
-    /// what each holds.
+    /// the slots of each.
     pub(super) fn pop(
         &mut self,
         busy: &BTreeMap<Scope, usize>,

@@ -1,9 +1,9 @@
-//! Entries on their way into the ledger, and what follows from its answer.
+//! Records entries in the ledger, and continues with its response.
 //!
 //! An entry that changes an app's facts carries all of them. So the facts of one app are changed
-//! one after the other: an append that changes them waits until the one before it is answered. If
-//! that one is refused, those that wait are made again from what is durable. Nothing of a refused
-//! append ever reaches the ledger as a part of another one.
+//! one after the other: an append that changes them waits for the response to the one before. If
+//! that one is refused, the waiting ones are derived again from the durable facts. No part of a
+//! refused append ever reaches the ledger within another one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,25 +23,25 @@ use super::queue::Priority;
 use super::timers::Timer;
 use super::{Awaited, Machine};
 
-/// When the end of a suspension is recorded again that the ledger refused.
+/// The pause before the end of a suspension is recorded again if the ledger refused it.
 const AGAIN: Span = Span::seconds(1);
 /// The pause before documents are loaded again whose record the ledger refused.
 const LATER: Span = Span::minutes(1);
 
-/// A batch on its way into the ledger.
+/// A batch that is being recorded.
 #[derive(Clone, Debug)]
 pub(super) struct Append {
     entries: Vec<Entry>,
     pub(super) then: Then,
-    /// The person's order it records.
+    /// The person's order that it records.
     pub(super) order: Option<OrderId>,
 }
 
-/// What follows once a batch is durable.
+/// The continuation after a batch is durable.
 #[derive(Clone, Debug)]
 pub(super) enum Then {
     Nothing,
-    /// A new bundle, or anything else that makes the app worth a look.
+    /// Observe the app.
     Look {
         app: AppId,
         priority: Priority,
@@ -51,11 +51,11 @@ pub(super) enum Then {
         app: AppId,
         priority: Priority,
     },
-    /// Claims that follow from what was seen are durable.
+    /// Claims that follow from an observation are durable.
     Noted {
         app: AppId,
     },
-    /// The intents of a batch of steps, from this one on, are durable: the effects may leave.
+    /// The intents of a batch of steps, from this one on, are durable: send the effects.
     Leave {
         app: AppId,
         first: IntentId,
@@ -71,7 +71,7 @@ pub(super) enum Then {
 }
 
 impl Then {
-    /// The app that something follows for.
+    /// Returns the app that the continuation is for.
     pub(super) fn app(&self) -> Option<&AppId> {
         match self {
             Self::Nothing => None,
@@ -85,10 +85,10 @@ impl Then {
     }
 }
 
-/// Appends that wait for the ledger's answer to an earlier one.
+/// Appends that wait for the ledger's response to an earlier one.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
-    /// Each app whose facts are being changed, with the appends that change them next.
+    /// Each app whose facts are being changed, with the next appends that change them.
     waiting: BTreeMap<AppId, VecDeque<Waiting>>,
 }
 
@@ -111,12 +111,12 @@ impl Recording {
 }
 
 impl Machine {
-    /// Records entries and goes on with `then` once they are durable.
+    /// Records entries and continues with `then` once they are durable.
     pub(super) fn append(&mut self, entries: Vec<Entry>, bundles: BTreeMap<Digest, Vec<u8>>, then: Then) {
         self.append_for(None, entries, bundles, then);
     }
 
-    /// The same for a person's order, who is answered once it is durable or cannot be.
+    /// Does the same for a person's order, and answers it once it is durable or cannot be.
     pub(super) fn append_for(
         &mut self,
         order: Option<OrderId>,
@@ -144,7 +144,7 @@ impl Machine {
         self.effects.push(Effect::Append { ticket, epoch, entries, bundles });
     }
 
-    /// The change of an app's facts that was under way is answered: the next one may leave.
+    /// Sends the next change of an app's facts after the response to the one before.
     fn send_next(&mut self, app: &AppId) {
         let next = self.recording.waiting.get_mut(app).and_then(VecDeque::pop_front);
         match next {
@@ -158,14 +158,14 @@ impl Machine {
         let Append { entries, then, order } = *append;
         for change in entries.iter().flat_map(|entry| &entry.changes) {
             if self.holdings.apply(change, self.now).is_err() {
-                // The ledger took a change that does not fit what we believe: believe the ledger.
+                // The ledger recorded a change that does not fit our facts: believe the ledger.
                 self.lose_tenure();
                 break;
             }
             match change {
                 Change::PutClaim { claim, from } => {
                     self.claim_changed(&claim.target, &claim.key, &claim.app);
-                    // Who gave it away may have nothing left.
+                    // The app that gave it away may have nothing left.
                     from.iter().for_each(|giver| self.wants_look(giver, Priority::Sweep));
                 }
                 Change::DropClaim { target, key, app } => self.claim_changed(target, key, app),
@@ -201,12 +201,12 @@ impl Machine {
         };
         self.answer_order(order, Err(declined));
         if !matches!(class, Class::Conflict | Class::Input) {
-            // Whether it is recorded is not known, or we are no longer the writer: start over from
-            // what is recorded.
+            // It is unknown whether the batch is recorded, or we are no longer the writer: start
+            // again from the recorded facts.
             return self.lose_tenure();
         }
-        // The batch contradicts what another one made true in the meantime, or cannot be recorded
-        // at all. Nothing of it is.
+        // The batch contradicts a change that was recorded in the meantime, or cannot be recorded
+        // at all. No part of it is recorded.
         self.restore(&entries);
         let app = app_of(&entries).cloned();
         match then {
@@ -226,8 +226,9 @@ impl Machine {
         }
     }
 
-    /// A change of an app's facts was refused. What waits behind it, and what is sent next, is made
-    /// from what is durable instead; an acceptance only if it would have been judged alike.
+    /// Restores an app's facts after a refused change. The waiting changes, and the next ones, are
+    /// derived from the durable facts instead; an acceptance only if it would have been judged
+    /// alike.
     fn restore(&mut self, entries: &[Entry]) {
         let Some((app, refused)) = facts_of(entries) else { return };
         let durable = self.holdings.facts().apps.get(app).cloned();
@@ -241,7 +242,7 @@ impl Machine {
             for change in changes {
                 let Change::PutApp { facts, .. } = change else { continue };
                 if is_acceptance && to_descend_from(&base) != to_descend_from(&onto) {
-                    // It was judged by a person's word that does not count.
+                    // It was judged by a person's order that was not recorded.
                     base = Arc::clone(facts);
                     overtaken = true;
                     return false;
@@ -261,8 +262,8 @@ impl Machine {
             kept.considered = None;
             self.consider(app);
         }
-        // A suspension that has ended meanwhile is not tried again at once, or a ledger that
-        // refuses it would be asked all the time.
+        // A suspension that has ended meanwhile is not tried again at once: a ledger that refuses
+        // it would get the request over and over.
         let suspended = self.holdings.facts().apps.get(app).and_then(|facts| facts.suspension.as_ref());
         if let Some(until) = suspended.map(|suspension| suspension.until) {
             self.timers.set(Timer::SuspensionEnds(app.clone()), until.max(self.now + AGAIN));
@@ -284,8 +285,8 @@ impl Machine {
         }
     }
 
-    /// Without an order there is no one to answer: people must know that something is not as they
-    /// were shown.
+    /// Notifies people of changes that were not recorded and belong to no order: there is no one to
+    /// respond to, but the shown state was wrong.
     fn report_unrecorded(&mut self, order: Option<OrderId>, entries: &[Entry]) {
         for entry in entries.iter().filter(|_| order.is_none()) {
             let Some((app, _)) = facts_of(std::slice::from_ref(entry)) else { continue };
@@ -296,7 +297,7 @@ impl Machine {
     }
 }
 
-/// The app whose facts the entries change; there is never more than one.
+/// Returns the app whose facts the entries change; there is never more than one.
 fn app_of(entries: &[Entry]) -> Option<&AppId> {
     entries.iter().flat_map(|entry| &entry.changes).find_map(|change| match change {
         Change::PutApp { app, .. } | Change::ForgetApp { app } => Some(app),
@@ -304,7 +305,7 @@ fn app_of(entries: &[Entry]) -> Option<&AppId> {
     })
 }
 
-/// The last facts of an app that the entries put.
+/// Returns the last facts of an app in the entries.
 fn facts_of(entries: &[Entry]) -> Option<(&AppId, &Arc<AppFacts>)> {
     entries.iter().rev().flat_map(|entry| entry.changes.iter().rev()).find_map(|change| match change {
         Change::PutApp { app, facts } => Some((app, facts)),

@@ -1,6 +1,6 @@
 //! The root app: its resources are the control documents and its target is the engine itself. It is
-//! accepted like any other app; being held at its bundle means that the controls worked out from
-//! that bundle are in force.
+//! accepted like any other app. Holding it at its bundle means that the controls computed from that
+//! bundle are in force.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::effect::Effect;
 use super::timers::Timer;
 use super::{Machine, Then};
 
-/// Controls are not worked out anew sooner than this.
+/// The shortest interval between two computations of the controls.
 const SOONEST: Span = Span::seconds(1);
 
 impl Machine {
@@ -31,7 +31,7 @@ impl Machine {
         self.bundle_digest_of(self.controls.root.as_ref()?)
     }
 
-    /// Whether controls are those of the documents that are accepted, as far as any are.
+    /// Reports whether controls were computed from the accepted documents, if any are accepted.
     pub(super) fn are_of_what_is_accepted(&self, of: Option<Digest>) -> bool {
         self.root_bundle().is_none_or(|bundle| of == Some(bundle))
     }
@@ -40,13 +40,14 @@ impl Machine {
         self.are_of_what_is_accepted(self.controls.of)
     }
 
-    /// A process that has just begun knows the bootstrap alone: until its documents are worked out
-    /// no target is connected, and looking would only find that out.
+    /// Reports whether no targets are connected yet. A process that has just begun knows the
+    /// bootstrap alone, and an observation would only find that out.
     pub(super) fn knows_no_targets_yet(&self) -> bool {
         self.controls.of.is_none() && self.root_bundle().is_some()
     }
 
-    /// Asks for the controls of the accepted documents, unless they are in force or on their way.
+    /// Requests the controls of the accepted documents, unless they are in force or requested
+    /// already.
     pub(super) fn hold_root(&mut self) {
         if self.are_in_force() && self.controls_asked.is_none() {
             self.root_is_held();
@@ -55,7 +56,7 @@ impl Machine {
         }
     }
 
-    /// Asks for the controls, until they are given.
+    /// Requests the controls, again and again until they arrive.
     pub(super) fn ask_for_controls(&mut self) {
         let root = self.controls.root.as_ref();
         let Some(bundle) = root.and_then(|root| self.bundle_of(root)) else { return };
@@ -66,16 +67,16 @@ impl Machine {
         self.effects.push(Effect::Control { bundle, known });
     }
 
-    /// A render failed. Where other documents are taken up than those in force an answer was lost,
-    /// or an older request came late: they are asked for anew.
+    /// Handles a failed render. If the loaded documents are not those in force, an answer was lost
+    /// or an older request came late: the controls are requested again.
     pub(super) fn doubt_controls(&mut self, reason: &UnknownReason) {
         if *reason == UnknownReason::OtherDocuments && self.are_in_force() && self.controls_asked.is_none() {
             self.ask_for_controls();
         }
     }
 
-    /// The accepted documents are in force: for the root app that is what converging means for
-    /// others.
+    /// Notes that the accepted documents are in force: for the root app this is what convergence is
+    /// for others.
     fn root_is_held(&mut self) {
         match self.controls.valid_until {
             Some(until) => self.timers.set(Timer::Control, until.max(self.now + SOONEST)),
@@ -94,8 +95,9 @@ impl Machine {
         }
     }
 
-    /// Apps of the root's own stores wait until it has considered their heads: a commit that moves
-    /// an app's folder also changes the document that says where the folder is.
+    /// Reports whether an app must wait for the root app. Apps of the root's own stores wait until
+    /// it has considered their heads: a commit that moves an app's directory also changes the
+    /// document that names the directory.
     pub(super) fn root_comes_first(&self, app: &AppId) -> bool {
         let Some(root) = self.controls.root.as_ref().filter(|root| *root != app) else { return false };
         let stores = |app: &AppId| self.controls.apps.get(app).map(|control| &control.stores);
@@ -104,8 +106,8 @@ impl Machine {
         shared && first && !Mutant::RootNotFirst.is_on()
     }
 
-    /// An acceptance is on its way into the ledger: until it is durable what was accepted before is
-    /// in force.
+    /// Reports whether an acceptance is being recorded: until it is durable the bundle accepted
+    /// before is in force.
     pub(super) fn is_being_accepted(&self, app: &AppId) -> bool {
         let bundle = |facts: Option<&Arc<AppFacts>>| facts?.accepted.as_ref().map(|accepted| accepted.bundle);
         bundle(self.apps.get(app).map(|kept| &kept.sent)) != bundle(self.holdings.facts().apps.get(app))

@@ -1,8 +1,8 @@
-//! What failed or is fought over, and until when it is left alone.
+//! Failures and fights, and until when their resources are left alone.
 //!
 //! A failure is remembered with the declaration that failed: the same input is not tried over and
-//! over (incident 22), a new one is tried at once. A fight with another writer slows us, it never
-//! switches us off (incident 24).
+//! over (incident 22), a new one is tried at once. A fight with another writer slows us down, it
+//! never switches us off (incident 24).
 
 use std::collections::BTreeMap;
 
@@ -15,23 +15,23 @@ use setpoint_target::RefusalClass;
 const FIRST: Span = Span::seconds(1);
 const LONGEST: Span = Span::minutes(5);
 const LONGEST_BUSY: Span = Span::minutes(1);
-/// What was written by another while we decided is read and decided again at once, this often:
-/// controllers write an object right after its spec was edited, and are done soon.
+/// The number of times that a conflicting write is read and decided on again at once: controllers
+/// write an object right after its spec was edited, and finish soon.
 const AT_ONCE: u32 = 4;
-/// And then after this long, and ever longer.
+/// The first pause after that; it doubles with each further conflict.
 const FIRST_AFTER_CONFLICTS: Span = Span::millis(100);
-/// After this many failures of one input only once in a while.
+/// The number of failures of one input after which it is tried only once in a while.
 const ENOUGH: u32 = 8;
 const RARELY: Span = Span::hours(1);
 const MOST_FAILURES: usize = 1_000;
-/// Heals of one resource within the window before it counts as a fight.
+/// The number of heals of one resource within the window that count as a fight.
 const PATIENT_HEALS: u32 = 3;
 pub(super) const FIGHT_WINDOW: Span = Span::minutes(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Setbacks {
-    /// By resource and by what was declared when it failed (`None` for a delete): going back to an
-    /// old input does not make it new.
+    /// Failures by resource and failed declaration (`None` for a delete): going back to an old
+    /// input does not make it new.
     failures: BTreeMap<(Key, Option<Digest>), Failure>,
     heals: BTreeMap<Key, Heals>,
 }
@@ -40,7 +40,8 @@ pub(super) struct Setbacks {
 struct Failure {
     times: Times,
     until: Timestamp,
-    /// It was about what is there, which cannot be changed, and not about the declaration.
+    /// Set if the failure was about immutable fields of the live object, and not about the
+    /// declaration.
     immutable: bool,
 }
 
@@ -58,7 +59,7 @@ struct Times {
 
 #[derive(Debug)]
 struct Heals {
-    /// What was declared: a new declaration is no fight.
+    /// The declaration that was healed to: a new declaration is no fight.
     input: Option<Digest>,
     times: u32,
     last: Timestamp,
@@ -66,7 +67,7 @@ struct Heals {
 }
 
 impl Setbacks {
-    /// A step was refused. Answers until when the resource is left alone.
+    /// Records a refused step. Returns until when the resource is left alone.
     pub(super) fn failed(
         &mut self,
         key: &Key,
@@ -85,8 +86,8 @@ impl Setbacks {
         let pause = match class {
             RefusalClass::Conflict if *times < AT_ONCE => Span::ZERO,
             RefusalClass::Conflict => FIRST_AFTER_CONFLICTS.doubled(*times - AT_ONCE, LONGEST_BUSY),
-            // Nothing is wrong with the declaration. But a target that takes us for late, or for an
-            // older holder, may do so for long.
+            // The declaration is fine. But a target that considers us late, or an older holder, may
+            // do so for long.
             RefusalClass::Fenced | RefusalClass::Contested | RefusalClass::Unavailable | RefusalClass::Unready => {
                 FIRST.doubled(*times, LONGEST_BUSY)
             }
@@ -106,20 +107,20 @@ impl Setbacks {
         self.failures.remove(&(key.clone(), input));
     }
 
-    /// What could not be changed is gone where it is not there any more: nothing was ever refused
-    /// of a new one.
+    /// Forgets refusals because of immutable fields once the object is gone: a new object was never
+    /// refused anything.
     pub(super) fn forget_gone(&mut self, is_gone: impl Fn(&Key) -> bool) {
         self.failures.retain(|(key, _), failure| !failure.immutable || !is_gone(key));
     }
 
-    /// Memory is bounded: what failed long ago may be tried afresh.
+    /// Forgets old failures, because memory is bounded: they may be tried again.
     fn forget_old(&mut self, now: Timestamp) {
         if self.failures.len() >= MOST_FAILURES {
             self.failures.retain(|_, failure| now < failure.until + RARELY);
         }
     }
 
-    /// A drift was healed. `true` when that makes it a fight.
+    /// Records a heal of drift. Returns `true` if it is now a fight.
     pub(super) fn healed(&mut self, key: &Key, input: Option<Digest>, now: Timestamp) -> bool {
         self.heals.retain(|_, heals| now.since(heals.last) <= FIGHT_WINDOW);
         let heals = self.heals.entry(key.clone()).or_insert(Heals { input, times: 0, last: now, until: now });
@@ -136,8 +137,8 @@ impl Setbacks {
         heals.times == PATIENT_HEALS
     }
 
-    /// Resources to be left alone now, and until when. Failures of an older declaration do not
-    /// count.
+    /// Returns the resources to be left alone now, and until when. Failures of an older declaration
+    /// do not count.
     pub(super) fn backing_off(
         &self,
         now: Timestamp,

@@ -1,4 +1,4 @@
-//! Finding out how an intent ended that nobody answered for: by looking, never by repeating.
+//! Settles intents without a result: by observing, never by repeating.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{Awaited, Machine, Then};
 const FIRST_PAUSE: Span = Span::seconds(5);
 const LONGEST_PAUSE: Span = Span::minutes(5);
 
-/// An intent whose end is not known.
+/// An intent whose end is unknown.
 #[derive(Debug, Default)]
 pub(super) struct Unsettled {
     tries: u32,
@@ -74,22 +74,23 @@ impl Machine {
             entry = entry.with_data("why", why.as_str());
         }
         // A heal that may have happened counts too: otherwise a fight across crashes would never
-        // slow us.
+        // slow us down.
         if !matches!(end, IntentEnd::NotDone { .. }) && self.was_heal(&intent) {
             self.note_heal(&intent.app, &intent.key, intent.declared);
         }
         let claim = match end {
             IntentEnd::Done => self.claim_of_done(&intent, live.as_ref()),
-            // Nothing proves that what is there now is what we made.
+            // Nothing proves that the live object is the one we created.
             IntentEnd::NotDone { .. } | IntentEnd::Superseded { .. } => self.claim_of_not_done(&intent),
         };
         entry.changes.extend(claim);
         self.append(vec![entry], BTreeMap::new(), Then::Look { app: intent.app, priority: Priority::Drift });
     }
 
-    /// The declaration was seen in place before, or the app had converged at the very bundle: only
-    /// drift can have called for this. Unanswered heals count like others, or a fight on a target
-    /// that answers badly would never slow us.
+    /// Reports whether the intent was a heal: the declaration was observed in place before, or the
+    /// app had converged at this very bundle, so only drift can have caused it. Heals without a
+    /// result count like others, or a fight on a target that responds badly would never slow us
+    /// down.
     fn was_heal(&self, intent: &Intent) -> bool {
         let facts = self.holdings.facts().apps.get(&intent.app);
         let good = facts.and_then(|facts| facts.last_good.as_ref()).map(|good| good.bundle);
@@ -101,7 +102,7 @@ impl Machine {
         intent.verb != Verb::Delete && intent.folds.is_none() && unmoved
     }
 
-    /// It was looked at in due time, and looking could not tell.
+    /// Reports whether the intent was checked in due time without a result.
     pub(super) fn is_beyond_telling(&self, id: IntentId) -> bool {
         self.unsettled.get(&id).is_some_and(|unsettled| unsettled.tries > 0)
     }
@@ -113,8 +114,8 @@ impl Machine {
         self.timers.set(Timer::Settle(id), self.now + pause);
     }
 
-    /// What was made and never answered for gets its UID now; what is gone again by now is not
-    /// owned.
+    /// Returns the claim of a change that is found done: a created object gets its UID now; one
+    /// that is gone again by now is not owned.
     fn claim_of_done(&self, intent: &Intent, live: Option<&Live>) -> Option<Change> {
         let Some(live) = live else { return self.claim_of_not_done(intent) };
         let claim = self.holdings.facts().claims.get(&intent.target, &intent.key)?;
@@ -130,7 +131,7 @@ impl Machine {
         (claim.app == intent.app && done != **claim).then(|| Change::PutClaim { claim: Arc::new(done), from: None })
     }
 
-    /// What was not made is not owned.
+    /// Returns the change that drops the claim of a create that did not happen.
     pub(super) fn claim_of_not_done(&self, intent: &Intent) -> Option<Change> {
         let (target, key, app) = (intent.target.clone(), intent.key.clone(), intent.app.clone());
         let claim = self.holdings.facts().claims.get(&target, &key)?;

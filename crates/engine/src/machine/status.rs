@@ -1,5 +1,4 @@
-//! What may be asked of the machine: how things stand, and what it would do. Asking changes
-//! nothing.
+//! Queries of the machine: its status, and what it would do. A query changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,44 +20,45 @@ use setpoint_target::{Asker, Priority, Unwatched, Wanted};
 use super::{Awaited, Machine};
 use crate::controls::Mode;
 
-/// How an app stands.
+/// The status of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppStatus {
     pub facts: Arc<AppFacts>,
     pub converged: bool,
-    /// Differences are reported, and never written.
+    /// Set if differences are reported, and never written.
     pub observed: bool,
-    /// The system that its document leads to, where that is another one than the one that holds
-    /// what it owns. The app is frozen until that changes.
+    /// The system that the app's document names, if it is not the one with the app's objects. The
+    /// app is frozen until that changes.
     pub moved_to: Option<TargetIdentity>,
     pub busy: bool,
-    /// It is busy, or will be without anything else happening: a version is to be rendered, a look
-    /// is due.
+    /// Set if the app is busy, or will be without any further event: a version is to be rendered,
+    /// an observation is due.
     pub pending: bool,
     pub health: Health,
-    /// Everything that is not being done, and why.
+    /// Every change that is withheld, with its reason.
     pub report: Vec<Withheld>,
     pub drifts: Vec<Drift>,
-    /// What stands undeclared on what is in place, and is left alone.
+    /// Undeclared fields of objects in place that are left alone.
     pub remarks: Vec<Drift>,
-    /// What it is held at, and how many resources that has.
+    /// The bundle at which the app is held, and the number of its resources.
     pub bundle: Option<(Digest, usize)>,
     /// The newest version that was refused, while none was accepted after it.
     pub refused: Option<Refused>,
-    /// What its stores offer now, where that is older than what was accepted. It is not followed.
+    /// The revision that its stores offer now, if it is older than the accepted one. It is not
+    /// followed.
     pub set_back: Option<Revision>,
-    /// Why the newest version could not be rendered so far. It is tried again.
+    /// The reason why the newest version could not be rendered so far. The render is tried again.
     pub unrendered: Option<String>,
-    /// Changes whose outcome is not known.
+    /// Changes whose outcome is unknown.
     pub unsettled: Vec<IntentId>,
-    /// Until when its target is left alone, which failed too often. Later than that, nothing is
-    /// deleted there before one full look.
+    /// Until when its target is left alone because it failed too often. After that nothing is
+    /// deleted there before one complete observation.
     pub left_alone_until: Option<Timestamp>,
-    /// Changes of something it declares or owns are not noticed now: all that is said here is as
-    /// old as that.
+    /// Set if changes of objects that the app declares or owns are not noticed now: all of this
+    /// status is as old as that.
     pub unwatched: Option<Unwatched>,
-    /// Its stores that have not answered for so long that nobody knows what they declare now. What
-    /// was accepted stays.
+    /// The app's stores that have not responded for so long that their current content is unknown.
+    /// The accepted version stays.
     pub stale: Vec<StoreName>,
 }
 
@@ -70,27 +70,28 @@ pub struct Refused {
     pub at: Timestamp,
 }
 
-/// How a store stands.
+/// The status of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreStatus {
     pub head: Option<VersionId>,
-    /// When it last answered; `None` if it never did.
+    /// The time of the last response; `None` if there was none.
     pub answered: Option<Timestamp>,
     pub stale: bool,
-    /// Polls in a row that failed, and why the last one did.
+    /// The number of consecutive failed polls, and the reason of the last one.
     pub failures: u32,
     pub problem: Option<String>,
 }
 
-/// How everything stands.
+/// The status of everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// This machine is the writer of the log.
+    /// Set if this machine is the writer of the log.
     pub holding: bool,
-    /// Steps that were done, and that were refused or never answered for, since the process began.
+    /// The number of steps that were done, and that were refused or got no result, since the
+    /// process began.
     pub steps_done: u64,
     pub steps_failed: u64,
-    /// The controls of the accepted documents are in force.
+    /// Set if the controls of the accepted documents are in force.
     pub controlled: bool,
     pub apps: BTreeMap<AppId, AppStatus>,
     pub stores: BTreeMap<StoreName, StoreStatus>,
@@ -98,31 +99,31 @@ pub struct Standing {
     pub left_alone: BTreeMap<TargetIdentity, Timestamp>,
 }
 
-/// What is under way for all apps, gathered once: there may be as much of it as there are apps.
+/// The work under way for all apps, collected once: there may be as much of it as there are apps.
 struct UnderWay<'a> {
-    /// Something about them is on its way into the ledger, and something follows from it.
+    /// Apps with a batch that is being recorded and has a continuation.
     recorded: BTreeSet<&'a AppId>,
     unsettled: BTreeMap<&'a AppId, Vec<IntentId>>,
 }
 
 impl Machine {
-    /// What is not being done for an app, and why.
+    /// Returns the changes that are withheld for an app, with their reasons.
     pub fn withheld(&self, app: &AppId) -> &[Withheld] {
         self.apps.get(app).map_or(&[], |kept| &kept.report)
     }
 
-    /// Until when a target that failed too often is left alone. Longer than that, until one full
-    /// look at it, nothing is deleted there.
+    /// Returns until when a target that failed too often is left alone. After that nothing is
+    /// deleted there until one complete observation.
     pub fn left_alone_until(&self, target: &TargetIdentity) -> Option<Timestamp> {
         self.breakers.get(target)?.open_until()
     }
 
-    /// What an app is held at.
+    /// Returns the bundle at which an app is held.
     pub fn bundle(&self, app: &AppId) -> Option<Arc<Bundle>> {
         self.bundle_of(app)
     }
 
-    /// How an app stands; `None` for one the engine has never heard of.
+    /// Returns the status of an app; `None` for an app unknown to the engine.
     pub fn status(&self, app: &AppId) -> Option<AppStatus> {
         self.status_among(app, &self.under_way())
     }
@@ -154,7 +155,7 @@ impl Machine {
         })
     }
 
-    /// What the app owns.
+    /// Returns the keys that the app owns.
     pub fn owned(&self, app: &AppId) -> BTreeSet<Key> {
         self.holdings.claims_of(app).keys().cloned().collect()
     }
@@ -182,21 +183,21 @@ impl Machine {
         }
     }
 
-    /// Where an app is held, what has to be looked at to plan for it with this bundle, and on whose
-    /// behalf; `None` for an unknown app.
+    /// Returns the target of an app, the objects to observe in order to plan for it with this
+    /// bundle, and the requesting user; `None` for an unknown app.
     pub fn wanted_for(&self, app: &AppId, bundle: &Bundle) -> Option<(TargetIdentity, Wanted, Asker)> {
         let target = self.apps.get(app)?.sent.target.clone();
         let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
         let declared = bundle.resources().iter();
         let declared = declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))));
-        // A person asks for a plan.
+        // A person requests the plan.
         let asker = Asker { priority: Priority::Person, ..self.asker(app) };
         Some((target, owned.chain(declared).collect(), asker))
     }
 
-    /// What would be decided for an app that has been seen like this, were it to be held at this
-    /// bundle; of one that is only observed, were it not. Whoever shows it asks the target about
-    /// every step: so what has to be asked before anything is taken over counts as answered.
+    /// Returns the decision for an app with this observation, as if it were held at this bundle,
+    /// and as if it were not in observe mode. The caller shows it after checking every step with
+    /// the target, so questions about taking objects over count as answered.
     pub fn what_if(&mut self, app: &AppId, bundle: &Arc<Bundle>, observation: &Observation) -> Option<Decision> {
         let keys = observation.states.keys().cloned().collect();
         let mut decide = |previews| {
@@ -209,13 +210,13 @@ impl Machine {
     }
 }
 
-/// A question about taking something over, answered with yes.
+/// Answers a question about a takeover with yes.
 fn supposed(question: &Question) -> Option<(Key, Preview)> {
     let Question::Preview { key, version, declared } = question else { return None };
     Some((key.clone(), Preview { version: version.clone(), declared: *declared, verdict: Ok(()) }))
 }
 
-/// The app that something follows for once what is awaited is in the ledger.
+/// Returns the app whose work continues once the awaited batch is in the ledger.
 fn recorded(awaited: &Awaited) -> Option<&AppId> {
     let Awaited::Append(append) = awaited else { return None };
     append.then.app()

@@ -1,8 +1,8 @@
 //! Becoming, being and ceasing to be the one writer of the log.
 //!
-//! Safety does not rest on clocks: an old holder cannot append once a new epoch was given out, and
-//! every effect it may still have under way has an open intent in the log. The new holder waits
-//! until those can no longer land, settles them, then acts.
+//! Safety does not depend on clocks: an old holder cannot append once a new epoch was assigned, and
+//! each of its effects that may still be under way has an open intent in the log. The new holder
+//! waits until those can no longer land, settles them, then acts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use super::{Awaited, Machine, Then};
 
 const RETRY: Span = Span::seconds(2);
 
-/// Where the machine stands towards its log.
+/// The state of the machine towards its log.
 #[derive(Debug)]
 pub(super) enum Tenure {
-    /// Not the writer; will ask.
+    /// Not the writer; will request the lease.
     Standby,
     Asking,
     Loading {
@@ -66,7 +66,7 @@ impl Machine {
             self.timers.set(Timer::Acquire, self.now + self.settings.patience);
             self.effects.push(Effect::Acquire { length: self.settings.lease });
         } else if matches!(self.tenure, Tenure::Asking | Tenure::Loading { .. }) {
-            // Neither the lease nor the facts came in time.
+            // Neither the lease nor the facts arrived in time.
             self.lose_tenure();
         }
     }
@@ -84,8 +84,8 @@ impl Machine {
         if matches!(self.tenure, Tenure::Asking) {
             self.tenure = Tenure::Standby;
             let soon = self.now + RETRY;
-            // Another's clock may be ahead of ours: do not wait for an instant that may be far
-            // away.
+            // The clock of the other holder may be ahead of ours: do not wait for an instant that
+            // may be far away.
             let latest = self.now + self.settings.lease;
             self.timers.set(Timer::Acquire, until.unwrap_or(soon).clamp(soon, latest));
         }
@@ -103,7 +103,8 @@ impl Machine {
             return;
         }
         self.timers.cancel(&Timer::Acquire);
-        // What this very process had under way before it lost its lease has not ended with anybody.
+        // Effects that this very process had under way before it lost its lease did not end with
+        // another process.
         let first = !std::mem::replace(&mut self.held_before, true);
         let ended_with_it = |target: &TargetIdentity| first && begins(target, self.settings.own_hands.as_deref());
         let may_land = |target: &TargetIdentity| !ended_with_it(target) && !self.is_fencing(target);
@@ -118,10 +119,10 @@ impl Machine {
         self.take_up(facts, bundles);
     }
 
-    /// From when on nothing that a former holder had under way can land any more.
+    /// Returns the instant from which no effect of a former holder can land any more.
     fn landed_from(&self) -> Timestamp {
         let under_way = self.settings.leave_within + self.settings.land_within;
-        // Our clock may run up to twice as fast as the one those limits were kept by.
+        // Our clock may run up to twice as fast as the one that measured those limits.
         self.now + under_way + under_way + self.settings.skew
     }
 
@@ -129,15 +130,15 @@ impl Machine {
         begins(target, self.settings.fencing.as_deref())
     }
 
-    /// When to find out how a former holder's change ended. What names a version is over as soon as
-    /// it is settled where that makes it so; a create names none, and keeps nothing waiting but
-    /// itself.
+    /// Returns when to find out how a former holder's change ended. On a fencing target, a change
+    /// that names a version can no longer land once it is settled. A create names none: it alone
+    /// has to wait.
     fn settles_former_from(&self, intent: &Intent) -> Timestamp {
         let names_version = intent.expect.as_ref().is_some_and(|expect| expect.version.is_some());
         if self.is_fencing(&intent.target) && !names_version { self.landed_from() } else { self.act_from() }
     }
 
-    /// Builds everything in memory from what is durable.
+    /// Builds the memory from durable facts.
     fn take_up(&mut self, facts: Facts, bundles: BundleCache) {
         self.bundles = bundles;
         self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), Box::new(App::new(Arc::clone(row))))).collect();
@@ -204,8 +205,8 @@ impl Machine {
         self.lose_tenure();
     }
 
-    /// From here on only what a new tenure loads counts. Effects under way have their intents in
-    /// the log.
+    /// Ends the tenure. From here on only the facts that a new tenure loads count. Effects under
+    /// way have their intents in the log.
     pub(super) fn lose_tenure(&mut self) {
         self.tenure = Tenure::Standby;
         self.holdings = Holdings::default();
@@ -233,7 +234,7 @@ impl Machine {
         self.timers.set(Timer::Acquire, self.now + RETRY);
     }
 
-    /// The instant from which effects may leave.
+    /// Returns the instant from which effects may be sent.
     pub(super) fn act_from(&self) -> Timestamp {
         match self.tenure {
             Tenure::Holding { act_from, .. } => act_from,
@@ -241,7 +242,7 @@ impl Machine {
         }
     }
 
-    /// Whether effects may leave now.
+    /// Reports whether effects may be sent now.
     pub(super) fn may_act(&self) -> bool {
         match self.tenure {
             Tenure::Holding { expires, act_from, .. } => self.now >= act_from && self.now < expires,
@@ -256,10 +257,10 @@ impl Machine {
         }
     }
 
-    /// What the accepted control documents say was worked out.
+    /// Receives the controls computed from the accepted control documents.
     pub(super) fn controlled(&mut self, controls: Controls) {
         if self.tenure.is_holding() && self.are_in_force() && !self.are_of_what_is_accepted(controls.of) {
-            // Worked out from documents that are no longer, or not yet, the accepted ones.
+            // Computed from documents that are no longer, or not yet, the accepted ones.
             return;
         }
         self.controls_asked = None;
@@ -269,8 +270,8 @@ impl Machine {
         }
     }
 
-    /// Takes up the accepted control documents. An app whose document is gone freezes; nothing of
-    /// it is touched.
+    /// Loads the accepted control documents. An app whose document is gone freezes; its objects are
+    /// not touched.
     fn take_up_controls(&mut self) {
         self.take_up_stores();
         if !self.are_in_force() && !Mutant::TakeDocumentsForGone.is_on() {
@@ -298,7 +299,7 @@ impl Machine {
     }
 
     fn take_up_declared(&mut self, app: &AppId, control: Arc<AppControl>) {
-        // Retired and forgotten already, or never there: nothing to take down.
+        // The app is retired and forgotten already, or never existed: there is nothing to retire.
         let nothing_left = control.retire && !self.apps.contains_key(app);
         if nothing_left || self.forgetting.contains(app) {
             return;
@@ -309,8 +310,8 @@ impl Machine {
         self.take_up_app(app, Some(control));
     }
 
-    /// Nothing is known of the app any more. A document that came back in the meantime is that of a
-    /// new one.
+    /// Completes the removal of a forgotten app. A document that came back in the meantime belongs
+    /// to a new app.
     pub(super) fn forgotten(&mut self, app: &AppId) {
         self.forgetting.remove(app);
         if let Some(control) = self.controls.apps.get(app).filter(|_| self.are_in_force()).cloned() {
@@ -318,8 +319,8 @@ impl Machine {
         }
     }
 
-    /// The app's document is there, but nobody knows what its target is. As long as the document is
-    /// the one it is held by, it goes on being held where it is; under another one it waits.
+    /// Handles an app with a document whose target is unknown. As long as the document is the one
+    /// it is held by, the app stays held where it is; with another document it waits.
     fn wait_for_target(&mut self, app: &AppId, document: Digest) {
         let Some(kept) = self.apps.get_mut(app) else { return };
         if kept.control.as_ref().is_some_and(|control| control.document != document) {
@@ -328,8 +329,8 @@ impl Machine {
         }
     }
 
-    /// What the accepted documents say is not worked out yet. Until it is, no document of another
-    /// app is taken for gone.
+    /// Loads the root app alone, while the controls of the accepted documents are not computed yet.
+    /// Until then no document of another app counts as gone.
     fn take_up_root_alone(&mut self) {
         let Some(root) = self.controls.root.clone() else { return };
         let control = self.controls.apps.get(&root).cloned();
@@ -337,7 +338,7 @@ impl Machine {
         self.hold_root();
     }
 
-    /// Apps that wait for each other wait for ever: people must know which.
+    /// Notifies people of apps that wait for each other: they would wait for ever.
     fn tell_cycles(&mut self) {
         let depends_on = self.controls.apps.iter().map(|(app, control)| (app, &control.depends_on));
         let Err(cycle) = graph::ranks(depends_on) else {
@@ -358,20 +359,20 @@ impl Machine {
         kept.moved_to = moved_to;
         let changed = kept.control != control;
         if changed {
-            // Parameters and inputs are in the document: the same heads may give something else
+            // Parameters and inputs are in the document: the same heads may give another result
             // now.
             kept.considered = None;
         }
         let known = self.holdings.facts().apps.contains_key(app);
         let mut facts = AppFacts::clone(&kept.sent);
-        // An app that is being retired goes on being retired when its document is removed: that is
-        // how people do it.
+        // An app that is being retired continues to be when its document is removed: that is how
+        // people do it.
         facts.retiring = control.as_ref().map_or(facts.retiring, |control| control.retire);
         facts.frozen = control.is_none() && !facts.retiring;
         if let Some(control) = &control {
             facts.acting_as.clone_from(&control.acting_as);
         }
-        // It waited until it was known that it has none.
+        // It waited until it was certain that it has no document.
         let may_leave = control.is_none() && facts.retiring;
         kept.control = control;
         // In another mode, or with other windows, it may be held at another bundle.
@@ -394,9 +395,10 @@ impl Machine {
         }
     }
 
-    /// An app does not move between targets while it owns something: what it owns on the old one
-    /// would have no owner. Such a document is not followed, as if it were gone. Returns the
-    /// control to follow, and the other target where it is not followed.
+    /// Decides whether a document's target may be followed. An app does not move between targets
+    /// while it owns objects: those on the old target would have no owner. Such a document is not
+    /// followed, as if it were gone. Returns the control to follow, and the other target if it is
+    /// not followed.
     fn on_its_target(
         &mut self,
         app: &AppId,
@@ -420,7 +422,7 @@ impl Machine {
         (None, Some(to))
     }
 
-    /// The apps held on a target.
+    /// Returns the apps held on a target.
     pub(super) fn apps_on(&self, target: &TargetIdentity) -> Vec<AppId> {
         self.apps.iter().filter(|(_, kept)| kept.sent.target == *target).map(|(app, _)| app.clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! What is due when. Each timer is set at most once; setting it again moves it.
+//! Timers: each is set at most once; setting it again moves it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use setpoint_core::time::Timestamp;
 
 use crate::effect::{Note, Ticket};
 
-/// Something that becomes due.
+/// An action that becomes due.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Acquire,
@@ -26,7 +26,7 @@ pub(super) enum Timer {
     SuspensionEnds(AppId),
     Settle(IntentId),
     Breaker(TargetIdentity),
-    /// Boxed: timers are moved about a lot, and all others are small.
+    /// Boxed: timers are moved around a lot, and all others are small.
     Deliver(Box<Note>),
 }
 
@@ -46,7 +46,7 @@ impl Timers {
         self.due.insert((at, timer));
     }
 
-    /// Sets it unless it is due earlier already.
+    /// Sets a timer unless it is due earlier already.
     pub(super) fn set_no_later(&mut self, timer: Timer, at: Timestamp) {
         if self.set.get(&timer).is_none_or(|set| at < *set) {
             self.set(timer, at);
@@ -76,7 +76,7 @@ impl Timers {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Forgets everything but what must outlive a tenure.
+    /// Cancels all timers, at the end of a tenure.
     pub(super) fn clear(&mut self) {
         self.due.clear();
         self.set.clear();

@@ -1,5 +1,5 @@
-//! When the five fields of cron match, by local time. What a field may hold was checked when the
-//! document was read.
+//! Matches the five fields of cron against local time. The fields were checked when the document
+//! was read.
 
 use setpoint_documents::Cron;
 
@@ -31,13 +31,13 @@ impl Times {
         }
     }
 
-    /// `weekday` counts from Sunday, which is 0.
+    /// Reports whether a date matches. `weekday` counts from Sunday, which is 0.
     pub(super) fn match_date(&self, month: i8, day: i8, weekday: i8) -> bool {
         let (day, weekday) = (has(self.days, day), has(self.weekdays, weekday));
         has(self.months, month) && if self.either_day { day || weekday } else { day && weekday }
     }
 
-    /// Hours and minutes that match, in order.
+    /// Returns the hours and minutes that match, in order.
     pub(super) fn of_day(&self) -> impl Iterator<Item = (i8, i8)> + '_ {
         let minutes = move |hour| (0..60).filter(|minute| has(self.minutes, *minute)).map(move |minute| (hour, minute));
         (0..24).filter(|hour| has(self.hours, *hour)).flat_map(minutes)
@@ -48,7 +48,8 @@ fn has(set: u64, number: i8) -> bool {
     set >> number & 1 == 1
 }
 
-/// The numbers of a field: `*`, `n`, `n-m`, each with or without `/step`, separated by commas.
+/// Parses the numbers of a field: `*`, `n`, `n-m`, each with or without `/step`, separated by
+/// commas.
 fn set(field: &str, least: u32, most: u32) -> u64 {
     let number = |text: &str| text.parse::<u32>().expect("numbers were checked when the document was read");
     let mut set = 0;
@@ -57,7 +58,7 @@ fn set(field: &str, least: u32, most: u32) -> u64 {
         let (from, to) = match range.split_once('-') {
             _ if range == "*" => (least, most),
             Some((from, to)) => (number(from), number(to)),
-            // As in cron: `5/10` goes on to the end of the range.
+            // As in cron: `5/10` continues to the end of the range.
             None => (number(range), if step.is_some() { most } else { number(range) }),
         };
         for n in (from..=to).step_by(step.unwrap_or(1) as usize) {

@@ -1,9 +1,10 @@
-//! When declared changes must wait: windows of cron, zone and length, worked out for a while ahead.
+//! Windows: the times in which declared changes must wait, computed for a while ahead from cron,
+//! zone and length.
 //!
-//! A window begins at every instant whose local time matches. A local time that comes twice (clocks
-//! go back) begins it twice; one that never comes (clocks go forward) begins it when it would have
-//! come had the clocks not moved. It lasts its length in elapsed time. Where one window denies and
-//! another allows, denying wins.
+//! A window begins at every instant whose local time matches. A local time that occurs twice
+//! (clocks go back) begins it twice. One that never occurs (clocks go forward) begins it at the
+//! instant it would have had if the clocks had not moved. A window lasts its length in elapsed
+//! time. If one window denies and another allows, the denying one wins.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
@@ -14,24 +15,24 @@ use cron::Times;
 
 mod cron;
 
-/// How far ahead windows are worked out.
+/// The time for which windows are computed ahead.
 const HORIZON: Span = Span::hours(14 * 24);
-/// After this they should be worked out anew: half of the horizon is left if that fails for a
-/// while.
+/// The time after which windows should be computed again: half of the horizon is left if that fails
+/// for a while.
 const RENEW: Span = Span::hours(7 * 24);
 /// The end of an interval without an end.
 const NEVER: Timestamp = Timestamp::from_millis(u64::MAX);
 
-/// From an instant on, until another.
+/// An interval from an instant until another one.
 pub type Interval = (Timestamp, Timestamp);
 
-/// When windows that were worked out at `now` should be worked out anew.
+/// Returns when windows that were computed at `now` should be computed again.
 pub(super) fn renewed_by(now: Timestamp) -> Timestamp {
     now + RENEW
 }
 
-/// Whether a zone is in the database that comes with the binary. No other is asked: windows must be
-/// the same on every machine.
+/// Reports whether a zone is in the database that comes with the binary. No other one is consulted:
+/// windows must be the same on every machine.
 pub(super) fn is_known(zone: &Zone) -> bool {
     time_zone(zone).is_some()
 }
@@ -40,8 +41,9 @@ fn time_zone(zone: &Zone) -> Option<TimeZone> {
     TimeZoneDatabase::bundled().get(zone.as_str()).ok()
 }
 
-/// When declared changes must wait, from `now` on: sorted, apart from each other. Beyond the
-/// horizon an app with windows is closed, because nobody worked out that it is open.
+/// Returns the intervals from `now` on in which declared changes must wait: sorted and disjoint.
+/// Beyond the horizon an app with windows is closed, because its windows were not computed that
+/// far.
 pub fn closed(windows: &[Window], now: Timestamp) -> Vec<Interval> {
     if windows.is_empty() {
         return Vec::new();
@@ -58,8 +60,8 @@ pub fn closed(windows: &[Window], now: Timestamp) -> Vec<Interval> {
             }
         };
         let length = window.length.span();
-        // A zone this binary does not know opens nothing: it was known when the document was
-        // accepted, by another binary.
+        // A zone that this binary does not know opens nothing: another binary knew it when the
+        // document was accepted.
         let Some(zone) = time_zone(&window.zone) else { return vec![(now, NEVER)] };
         let begun = beginnings(&Times::of(times), &zone, now - length, horizon);
         list.extend(begun.into_iter().map(|from| (from, from + length)));
@@ -72,10 +74,10 @@ pub fn closed(windows: &[Window], now: Timestamp) -> Vec<Interval> {
     closed
 }
 
-/// Every instant from `from` on and before `until` at which a window begins.
+/// Returns every instant from `from` on and before `until` at which a window begins.
 fn beginnings(times: &Times, zone: &TimeZone, from: Timestamp, until: Timestamp) -> Vec<Timestamp> {
     let mut begun = Vec::new();
-    // A day more on both sides: local dates differ from those of UTC by at most one.
+    // One more day on both sides: local dates differ from those of UTC by at most one.
     let (Some(first), Some(last)) = (date(from - DAY), date(until + DAY)) else { return begun };
     for day in first.series(jiff::Span::new().days(1)).take_while(|day| *day <= last) {
         if !times.match_date(day.month(), day.day(), day.weekday().to_sunday_zero_offset()) {
@@ -96,7 +98,8 @@ fn date(at: Timestamp) -> Option<Date> {
     Some(TimeZone::UTC.to_datetime(at).date())
 }
 
-/// The instants at which clocks show a local time: one, two, or the one at which they would have.
+/// Returns the instants at which clocks show a local time: one, two, or the one at which they would
+/// have shown it.
 fn instants(zone: &TimeZone, local: DateTime) -> impl Iterator<Item = Timestamp> {
     let offsets = match zone.to_ambiguous_timestamp(local).offset() {
         AmbiguousOffset::Unambiguous { offset } => [Some(offset), None],
@@ -107,7 +110,7 @@ fn instants(zone: &TimeZone, local: DateTime) -> impl Iterator<Item = Timestamp>
     offsets.into_iter().flatten().filter_map(millis).map(Timestamp::from_millis)
 }
 
-/// Sorted, and joined where they touch.
+/// Sorts intervals, and joins those that touch.
 fn joined(mut intervals: Vec<Interval>) -> Vec<Interval> {
     intervals.sort();
     let mut joined: Vec<Interval> = Vec::new();
@@ -120,7 +123,7 @@ fn joined(mut intervals: Vec<Interval>) -> Vec<Interval> {
     joined
 }
 
-/// What sorted, separate intervals leave open between two instants.
+/// Returns the gaps that sorted, disjoint intervals leave between two instants.
 fn gaps(intervals: &[Interval], from: Timestamp, until: Timestamp) -> Vec<Interval> {
     let mut gaps = Vec::new();
     let mut at = from;

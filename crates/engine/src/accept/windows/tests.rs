@@ -1,12 +1,12 @@
-//! Windows against a model that looks at every minute, through changes of the clocks and across the
-//! date line.
+//! Compares windows with a model that checks every minute, through changes of the clocks and across
+//! the date line.
 
 use proptest::prelude::*;
 use setpoint_documents::{Spec, read_documents};
 
 use super::*;
 
-/// Windows as a document has them.
+/// Builds windows as a document would.
 fn windows(list: &str) -> Vec<Window> {
     let text = format!(
         "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec:\n  component: a\n  environment: a\n  \
@@ -96,7 +96,7 @@ fn a_zone_nobody_knows_is_not_in_the_database() {
     assert!(!is_known(&Zone::new("Europe/Atlantis").unwrap()));
 }
 
-/// Whether a window begins at this minute, told from the minute's own local time.
+/// Reports whether a window begins at this minute, judged by the minute's own local time.
 fn begins(times: &Times, zone: &TimeZone, minute: Timestamp) -> bool {
     let instant = |at: Timestamp| jiff::Timestamp::from_millisecond(at.as_millis().try_into().unwrap()).unwrap();
     let matches = |local: DateTime| {
