@@ -123,7 +123,7 @@ fn a_target_that_answers_again_is_looked_at_at_once_and_nothing_is_deleted_befor
     let effects = machine.step(at(109), Event::Hinted { target: target(), hint: Hint::AnswersAgain });
     let neighbours = look_of(&effects, "c").expect("the pause is over");
     let states = |seen| [("a", stands("a", seen)), ("b", stands("b", seen))];
-    // That is unknown for an observation from before.
+    // An observation that began before the hint does not count.
     let effects = machine.step(at(110), observed(under_way, at(106), states(at(106))));
     assert_eq!(deletes(&effects), 0);
     assert!(kept_for(&machine, RetentionReason::BreakerOpen), "{:?}", machine.withheld(&retired()));

@@ -58,7 +58,7 @@ fn a_bundle_whose_document_is_not_what_its_key_says_is_refused() {
     resources[0].key = "setpoint.dev/App:web:other".parse().unwrap();
     let problems = ControlDocuments::from_bundle(&bundle_of(resources)).unwrap_err();
     assert!(
-        problems[0].to_string().starts_with("setpoint.dev/App web/other: the accepted bundle holds something else")
+        problems[0].to_string().starts_with("setpoint.dev/App web/other: the accepted bundle has another document")
     );
 }
 

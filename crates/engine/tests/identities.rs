@@ -83,7 +83,7 @@ fn a_name_that_the_lender_did_not_list_is_refused() {
         let told = told(listed);
         assert_eq!(told.len(), missing.len(), "{told:?}");
         for (told, name) in told.iter().zip(missing) {
-            assert!(told.contains(&format!("nobody may act as {name} on the Target `prod`")), "{told}");
+            assert!(told.contains(&format!("apps may not act as {name} on the Target `prod`")), "{told}");
             assert!(told.contains("list it in `spec.identities` of the Target `prod`"), "{told}");
         }
     }
@@ -93,7 +93,7 @@ fn a_name_that_the_lender_did_not_list_is_refused() {
 fn a_cluster_that_is_lent_under_names_is_not_lent_to_a_scope_without_one() {
     let lent = cluster("default", ", identities: [web]");
     let told = problems(&[lent.as_str(), &scope("team", "targets: [prod]")].concat());
-    assert!(told.len() == 1 && told[0].contains("is lent only under names that it lists"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("may be used only with identities that it lists"), "{told:?}");
     assert!(told[0].contains("add `actAs`"), "{told:?}");
 }
 

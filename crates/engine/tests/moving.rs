@@ -136,7 +136,7 @@ fn an_app_whose_target_is_another_system_says_so_and_goes_on_when_it_is_right_ag
     assert!(status.report.iter().any(|withheld| withheld.why == Why::State { state: State::TargetMoved }));
     assert_eq!(scene.work, []);
     let told = scene.told();
-    let names_both = |text: &&str| text.contains("is now cluster-2, but what it owns is on cluster-1");
+    let names_both = |text: &&str| text.contains("is now cluster-2, but its objects are on cluster-1");
     assert!(!told.is_empty() && told.iter().all(names_both), "{told:?}");
     let before = told.len();
 

@@ -17,7 +17,10 @@ fn a_vanished_folder_is_an_error_and_not_an_empty_set_of_documents() {
 #[test]
 fn a_bootstrap_in_the_store_is_refused() {
     let text = "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  store: { url: 'https://git.example/p.git' }\n  path: setpoint\n";
-    assert!(told(text).starts_with("setpoint/more.yaml:2:7: a Bootstrap stands outside of the store it leads to"));
+    assert!(
+        told(text)
+            .starts_with("setpoint/more.yaml:2:7: a Bootstrap document is not allowed in the store that it names")
+    );
 }
 
 #[test]
@@ -75,7 +78,10 @@ fn s11_a_missing_scope_document_grants_nothing() {
 fn s11_a_scope_does_not_widen_its_own_boundary() {
     let text =
         "apiVersion: setpoint.dev/v1\nkind: Scope\nmetadata: { name: shop, scope: shop }\nspec: { targets: [vault] }\n";
-    assert!(told(text).starts_with("setpoint/more.yaml:3:32: `metadata.scope`: a Scope stands in the scope `default`"));
+    assert!(
+        told(text)
+            .starts_with("setpoint/more.yaml:3:32: `metadata.scope`: a Scope document must be in the scope `default`")
+    );
 }
 
 #[test]
@@ -90,7 +96,10 @@ fn a_scope_lists_what_exists() {
 #[test]
 fn the_scope_of_the_engine_itself_is_not_to_be_had() {
     let text = "apiVersion: setpoint.dev/v1\nkind: Notifier\nmetadata: { name: root, scope: setpoint }\nspec: { url: 'https://x.example' }\n";
-    assert_eq!(told(text), "setpoint/more.yaml:3:19: the scope `setpoint` is the engine's own; use another scope");
+    assert_eq!(
+        told(text),
+        "setpoint/more.yaml:3:19: the scope `setpoint` is reserved for the engine; use another scope"
+    );
 }
 
 #[test]
@@ -102,7 +111,10 @@ fn the_store_of_the_bootstrap_needs_no_document_and_is_of_the_default_scope() {
     let listed = CONTROL.replace("stores: [platform]", "stores: [bootstrap]");
     assert!(read(&[("setpoint/a.yaml", &listed), ("setpoint/b.yaml", &text)]).is_ok());
     let text = "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: { name: bootstrap }\nspec: { url: 'https://evil.example/p.git' }\n";
-    assert_eq!(told(text), "setpoint/more.yaml:3:19: the store `bootstrap` is that of the bootstrap; use another name");
+    assert_eq!(
+        told(text),
+        "setpoint/more.yaml:3:19: the store `bootstrap` is reserved for the bootstrap; use another name"
+    );
 }
 
 #[test]
@@ -111,7 +123,7 @@ fn a_store_has_one_name_across_scopes() {
     assert_eq!(
         told(text),
         "setpoint/more.yaml:3:19: the scope `default` has a Store `platform` already (first here: setpoint/base.yaml:3:19); \
-         rename one of them: a Store is called by its name alone"
+         rename one of them: a Store is identified by its name alone"
     );
 }
 
@@ -145,10 +157,10 @@ fn what_is_not_there_yet_is_refused_and_never_ignored() {
         (
             "  acceptTogether: [other]\n",
             "spec.acceptTogether",
-            "accepting several apps in one decision is not there yet",
+            "accepting several apps in one decision is not supported yet",
         ),
-        ("  checks: [{ http: { url: 'http://x.example' } }]\n", "spec.checks", "are not there yet"),
-        ("  sync: { interval: 1h }\n", "spec.sync.interval", "another interval than `1d` is not there yet"),
+        ("  checks: [{ http: { url: 'http://x.example' } }]\n", "spec.checks", "are not supported yet"),
+        ("  sync: { interval: 1h }\n", "spec.sync.interval", "another interval than `1d` is not supported yet"),
         (
             "  sync: { windows: [{ deny: '0 0 * * *', zone: Mars/Base }] }\n",
             "spec.sync.windows[0].zone",
@@ -222,7 +234,7 @@ fn fields_are_shared_on_clusters_only() {
         assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &text)]).is_ok());
     }
     let added = told(&app("shop", "  sync: { additions: [{ paths: [spec.mode], then: heal }] }\n"));
-    assert!(added.contains("`spec.sync.additions`: only to resources of a Kubernetes cluster others add"), "{added}");
+    assert!(added.contains("`spec.sync.additions`: only resources of a Kubernetes cluster have additions"), "{added}");
 }
 
 #[test]
@@ -230,7 +242,7 @@ fn what_takes_much_else_with_it_is_never_made_anew() {
     for kind in ["Namespace", "CustomResourceDefinition", "PersistentVolumeClaim"] {
         let told = told(&on_a_cluster(&format!("  sync: {{ replace: [{{ kind: Job }}, {{ kind: {kind} }}] }}\n")));
         assert!(told.starts_with("setpoint/more.yaml:9:"), "{told}");
-        assert!(told.contains(&format!("`spec.sync.replace[1].kind`: a {kind} is never made anew")), "{told}");
+        assert!(told.contains(&format!("`spec.sync.replace[1].kind`: a {kind} is never replaced")), "{told}");
     }
     let elsewhere = on_a_cluster("  sync: { replace: [{ group: example.com, kind: Namespace }] }\n");
     assert!(read(&[("setpoint/a.yaml", CONTROL), ("setpoint/b.yaml", &elsewhere)]).is_ok());

@@ -64,8 +64,9 @@ fn unreadable(app: &AppSpec) -> Vec<FieldProblem> {
 }
 
 fn elsewhere(app: &AppSpec) -> Vec<FieldProblem> {
-    let message = "only to resources of a Kubernetes cluster others add something";
-    let problem =
-        || FieldProblem::new("spec.sync.additions", message, "remove it: on this target a resource is held as a whole");
+    let message = "only resources of a Kubernetes cluster have additions by others";
+    let problem = || {
+        FieldProblem::new("spec.sync.additions", message, "remove it: on this target a resource is managed as a whole")
+    };
     (!app.sync.additions.is_empty()).then(problem).into_iter().collect()
 }

@@ -116,8 +116,8 @@ impl ControlDocuments {
                     if documents.add(document).is_none_or(|added| added != *key) {
                         problems.add(Problem::found(
                             key.to_string(),
-                            "the accepted bundle holds something else under this name",
-                            "commit the control documents once more, so that they are accepted anew",
+                            "the accepted bundle has another document under this name",
+                            "commit the control documents again, so that they are accepted again",
                         ));
                     }
                 }),

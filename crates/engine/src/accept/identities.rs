@@ -63,7 +63,8 @@ fn not_lent(name: &TargetName, target: &ControlDocument<TargetSpec>, act_as: Opt
     let owner = &target.scope;
     let Some(act_as) = act_as else {
         let nameless = target.spec.identities.is_some().then(|| {
-            let message = format!("the Target `{name}` of the scope `{owner}` is lent only under names that it lists");
+            let message =
+                format!("the Target `{name}` of the scope `{owner}` may be used only with identities that it lists");
             let help = format!("add `actAs` with a user of `spec.identities` of the Target `{name}`");
             FieldProblem::new("spec.actAs", message, help)
         });
@@ -73,7 +74,7 @@ fn not_lent(name: &TargetName, target: &ControlDocument<TargetSpec>, act_as: Opt
     let named = std::iter::once(("spec.actAs.user".to_owned(), &act_as.user)).chain(groups);
     let listed = |principal: &Principal| target.spec.identities.iter().flatten().any(|one| one == principal);
     let problem = |(path, principal): (String, &Principal)| {
-        let message = format!("nobody may act as `{principal}` on the Target `{name}` of the scope `{owner}`");
+        let message = format!("apps may not act as `{principal}` on the Target `{name}` of the scope `{owner}`");
         FieldProblem::new(path, message, format!("list it in `spec.identities` of the Target `{name}`"))
     };
     named.filter(|(_, principal)| !listed(principal)).map(problem).collect()

@@ -147,7 +147,7 @@ fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
     for document in read {
         let kind = document.spec.kind();
         let Some(metadata) = &document.metadata else {
-            let message = "a Bootstrap stands outside of the store it leads to";
+            let message = "a Bootstrap document is not allowed in the store that it names";
             let found = Diagnostic::new(Class::Value, document.place, message);
             problems.add(
                 found.with_help("move it to the machine Setpoint runs on, and give it to `setpoint run --config`"),
@@ -163,7 +163,7 @@ fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
             if let Some((scope, place)) = first.insert(name, here).filter(|(scope, _)| *scope != metadata.scope) {
                 let message = format!("the scope `{scope}` has a {kind} `{}` already", metadata.name);
                 let found = Diagnostic::new(Class::Duplicate, document.place.clone(), message);
-                let help = format!("rename one of them: a {kind} is called by its name alone");
+                let help = format!("rename one of them: a {kind} is identified by its name alone");
                 problems.add(found.with_other(place, "first here").with_help(help));
             }
         }
@@ -175,8 +175,8 @@ fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
 /// Returns an error for names that are reserved for the engine.
 fn reserved(metadata: &Metadata, spec: &Spec) -> Option<(String, &'static str)> {
     if metadata.scope.as_str() == ROOT_SCOPE {
-        return Some((format!("the scope `{ROOT_SCOPE}` is the engine's own"), "use another scope"));
+        return Some((format!("the scope `{ROOT_SCOPE}` is reserved for the engine"), "use another scope"));
     }
     let bootstrap = matches!(spec, Spec::Store(_)) && metadata.name.as_str() == BOOTSTRAP_STORE;
-    bootstrap.then(|| (format!("the store `{BOOTSTRAP_STORE}` is that of the bootstrap"), "use another name"))
+    bootstrap.then(|| (format!("the store `{BOOTSTRAP_STORE}` is reserved for the bootstrap"), "use another name"))
 }

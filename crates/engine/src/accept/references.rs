@@ -86,7 +86,7 @@ impl ControlDocuments {
             found.extend(wanted.problem(path.clone(), self.owner_of(store), &rights.stores));
             if store.as_str() == BOOTSTRAP_STORE {
                 let message = "the store of the bootstrap has no URL that a kustomization could name";
-                found.push(FieldProblem::new(path, message, "name its folders by relative paths"));
+                found.push(FieldProblem::new(path, message, "refer to its directories by relative paths"));
             }
         }
         let owner = self.targets.get(&app.target).map(|target| target.scope.clone());
@@ -139,7 +139,7 @@ impl ControlDocuments {
                 let help = format!("remove `scope`, or write `scope: {}`", Scope::default_scope());
                 add(FieldProblem::new(
                     "metadata.scope",
-                    "a Scope stands in the scope `default`, not in the one it bounds",
+                    "a Scope document must be in the scope `default`, not in the one it bounds",
                     help,
                 ));
             }

@@ -32,8 +32,8 @@ fn protected(app: &AppSpec) -> Vec<FieldProblem> {
             None => is_protected_anywhere(kind),
         };
         if is_protected {
-            let message = format!("a {kind} is never made anew: deleting it takes much else with it");
-            let help = "remove the rule, and declare another name beside it instead";
+            let message = format!("a {kind} is never replaced: deleting it would delete many other objects");
+            let help = "remove the rule, and declare a new object under another name instead";
             found.push(FieldProblem::new(format!("spec.sync.replace[{n}].kind"), message, help));
         }
     }
@@ -41,8 +41,9 @@ fn protected(app: &AppSpec) -> Vec<FieldProblem> {
 }
 
 fn elsewhere(app: &AppSpec) -> Vec<FieldProblem> {
-    let message = "only resources of a Kubernetes cluster are made anew";
-    let problem =
-        || FieldProblem::new("spec.sync.replace", message, "remove it: on this target everything can be changed");
+    let message = "only resources of a Kubernetes cluster can be replaced";
+    let problem = || {
+        FieldProblem::new("spec.sync.replace", message, "remove it: on this target every change can be made in place")
+    };
     (!app.sync.replace.is_empty()).then(problem).into_iter().collect()
 }

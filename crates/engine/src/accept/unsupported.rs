@@ -27,7 +27,7 @@ impl ControlDocuments {
 fn of_app(app: &AppSpec) -> Vec<FieldProblem> {
     let refused = [
         (!app.accept_together.is_empty(), "spec.acceptTogether", "accepting several apps in one decision is"),
-        (!app.checks.is_empty(), "spec.checks", "checks of health beside what resources say of themselves are"),
+        (!app.checks.is_empty(), "spec.checks", "additional health checks are"),
         (app.sync.interval.span() != Span::hours(24), "spec.sync.interval", "another interval than `1d` is"),
     ];
     let mut found: Vec<FieldProblem> =
@@ -57,7 +57,7 @@ fn of_policy(policy: &PolicySpec) -> Vec<FieldProblem> {
 fn not_yet(path: &str, what: &str) -> FieldProblem {
     FieldProblem::new(
         path,
-        format!("{what} not there yet"),
+        format!("{what} not supported yet"),
         "remove the field: it would have no effect in this version",
     )
 }

@@ -175,7 +175,8 @@ impl Machine {
 
     pub(super) fn store_is_stale(&mut self, store: &StoreName) {
         if self.is_stale(store) {
-            let text = format!("store {store} has not answered; what was accepted stays in force, nothing is deleted");
+            let text =
+                format!("store {store} does not respond; the accepted versions stay in force, and nothing is deleted");
             self.tell(NoteKind::StoreStale, store.to_string(), text);
         }
     }
@@ -343,7 +344,7 @@ impl Machine {
         match Bundle::new(app.clone(), target, resources) {
             Err(problem) => self.refuse(app, revision, &problem.to_string()),
             Ok(bundle) if bundle.is_empty() && self.is_root(app) && !Mutant::AcceptNoDocuments.is_on() => {
-                self.refuse(app, revision, "there is not one control document: every app would freeze");
+                self.refuse(app, revision, "the store has no control documents: every app would freeze");
             }
             Ok(bundle)
                 if kept.sent.accepted.as_ref().is_some_and(|accepted| accepted.bundle == bundle.digest())
@@ -373,7 +374,7 @@ impl Machine {
             kept.set_back = Some(revision.clone());
         }
         let text = format!(
-            "{revision} is older than what was accepted for {app}: not followed. `setpoint release --accept` follows it"
+            "{revision} is older than the accepted version of {app} and is not followed; to follow it, run `setpoint release --accept`"
         );
         self.tell(NoteKind::Rewritten, app.to_string(), text);
     }

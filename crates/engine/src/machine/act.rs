@@ -248,7 +248,7 @@ impl Machine {
     fn conclude(&mut self, app: &AppId, outcomes: Vec<Outcome>) {
         let Some(batch) = self.batch_of(app) else { return };
         let work = std::mem::take(&mut batch.current);
-        let silence = || Outcome::Unknown { detail: "there was no answer in time".into() };
+        let silence = || Outcome::Unknown { detail: "there was no response in time".into() };
         let outcomes = outcomes.into_iter().chain(std::iter::repeat_with(silence));
         let mut entries = Vec::new();
         for (work, outcome) in work.into_iter().zip(outcomes) {
@@ -332,7 +332,7 @@ impl Machine {
             let drift = kept.drifts.iter().find(|drift| drift.key == *key);
             let writer = drift.map_or("unknown", |drift| kept.writer_of(drift).name());
             let text = format!(
-                "{key} of {app} is changed again and again; last writer: {writer}. It is healed ever more slowly"
+                "{key} of {app} keeps being changed; last writer: {writer}. Setpoint heals it ever more slowly"
             );
             self.tell(NoteKind::Fight, format!("{app} {key}"), text);
         }

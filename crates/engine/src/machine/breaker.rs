@@ -100,7 +100,7 @@ impl super::Machine {
             let until = breaker.open_until.expect("it has just opened");
             self.timers.set(Timer::Breaker(target.clone()), until);
             let text = format!(
-                "target {target} fails at least every second call; it is left alone for {}",
+                "at least half of the calls to target {target} failed; Setpoint leaves it alone for {}",
                 until.since(self.now)
             );
             self.tell(NoteKind::BreakerOpen, target.to_string(), text);

@@ -256,11 +256,11 @@ impl Machine {
                 self.lose_tenure();
             }
             Some(Awaited::Poll { store, repository }) => {
-                self.poll_failed(&store, repository, "there was no answer in time");
+                self.poll_failed(&store, repository, "there was no response in time");
             }
             Some(Awaited::Render { app, apart, .. }) => {
                 self.turns(apart).running -= 1;
-                self.render_failed(&app, Some("there was no answer in time".to_owned()));
+                self.render_failed(&app, Some("there was no response in time".to_owned()));
             }
             Some(Awaited::Afresh { app, .. } | Awaited::Preview { app, .. } | Awaited::Replacement { app, .. }) => {
                 self.question_failed(&app, ticket);

@@ -178,7 +178,7 @@ impl Machine {
             return;
         }
         let why = HoldReason::RolledBack { failed: accepted.sequence };
-        let text = format!("{app} goes back to {} because {} did not converge", good.revision, accepted.revision);
+        let text = format!("{app} is rolled back to {}, because {} did not converge", good.revision, accepted.revision);
         facts.hold = Some(Hold { bundle: Some(good.bundle), why, by: super::entries::engine(), at: self.now });
         self.put_app(
             app,
@@ -302,7 +302,7 @@ impl Machine {
                 let open = self.holdings.facts().intents.get(intent).cloned();
                 let of_this_app = |open: &Intent| open.app == *app && self.is_beyond_telling(*intent);
                 let Some(open) = open.filter(of_this_app) else {
-                    let problem = "the outcome of that change is known, or is still being looked up";
+                    let problem = "the outcome of that change is known, or Setpoint is still finding it out";
                     return self.answer_order(Some(*id), Err(Declined::Refused(problem)));
                 };
                 let end = if *done { IntentEnd::Done } else { IntentEnd::NotDone { why: reason.clone() } };

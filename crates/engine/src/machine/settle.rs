@@ -54,8 +54,10 @@ impl Machine {
             Settlement::NotDone => (IntentEnd::NotDone { why: "found not done".into() }, None),
             Settlement::Superseded { detail } => (IntentEnd::Superseded { why: detail }, None),
             Settlement::Unknown { detail } => {
-                let text =
-                    format!("whether {} {} happened cannot be told ({detail}); please look", intent.verb, intent.key);
+                let text = format!(
+                    "cannot determine whether {} {} happened ({detail}); check, then run `setpoint settle`",
+                    intent.verb, intent.key
+                );
                 self.tell(NoteKind::Unsettled, id.to_string(), text);
                 return self.settle_later(id);
             }

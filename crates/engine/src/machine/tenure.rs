@@ -415,8 +415,8 @@ impl Machine {
         }
         let (from, to) = (kept.sent.target.clone(), control.target.clone());
         let text = format!(
-            "the target of {app} is now {to}, but what it owns is on {from}: it is frozen. Correct the kubeconfig or the \
-             address, or name its former target again; to move it, retire it first or take another name"
+            "the target of {app} is now {to}, but its objects are on {from}: the app is frozen. Correct the kubeconfig or the \
+             address, or name its former target again; to move it, retire it first or give it another name"
         );
         self.tell(NoteKind::TargetMoved, app.to_string(), text);
         (None, Some(to))

@@ -60,7 +60,7 @@ mod envtest {
         let head = scene.lab.commit();
         let mut agent = scene.lab.start().await;
         until_there(&mut agent, &scene, &migration).await;
-        let waits = |detail: &AppDetail| withholds(detail, "it waits for wave -1 to be in place and healthy");
+        let waits = |detail: &AppDetail| withholds(detail, "it waits for wave -1: ");
         agent.until_app("shop", "waits for the migration", waits).await;
         assert_eq!((scene.colour("first"), scene.colour("last")), (None, None));
 

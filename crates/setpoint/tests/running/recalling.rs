@@ -90,7 +90,7 @@ async fn nothing_is_deleted_for_a_planted_render_that_leaves_something_out() {
     let mut agent = lab.start().await;
     lab.file("hello", "greeting", "Hello\n").commit();
     agent.hint().await;
-    let kept = |detail: &_| withholds(detail, "a fresh render from the store gives something else");
+    let kept = |detail: &_| withholds(detail, "a fresh render from the store differs");
     agent.until_app("hello", "keeps what was left out", kept).await;
     assert_eq!(lab.text("greeting").as_deref(), Some("Hello\n"), "what is remembered was taken");
     assert_eq!(lab.text("colours").as_deref(), Some("red\n"));
