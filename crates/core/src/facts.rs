@@ -66,7 +66,7 @@ pub struct AppFacts {
     /// returns or the app is retired.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub frozen: bool,
-    /// The app is being taken down on purpose.
+    /// Set if the app is being retired.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub retiring: bool,
     /// The user that the app's changes are made as, from its last documents: an app that is being

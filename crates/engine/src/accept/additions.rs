@@ -65,8 +65,7 @@ fn unreadable(app: &AppSpec) -> Vec<FieldProblem> {
 
 fn elsewhere(app: &AppSpec) -> Vec<FieldProblem> {
     let message = "only resources of a Kubernetes cluster have additions by others";
-    let problem = || {
-        FieldProblem::new("spec.sync.additions", message, "remove it: on this target a resource is managed as a whole")
-    };
+    let problem =
+        || FieldProblem::new("spec.sync.additions", message, "remove it: on this target a resource is held as a whole");
     (!app.sync.additions.is_empty()).then(problem).into_iter().collect()
 }

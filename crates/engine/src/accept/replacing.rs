@@ -42,8 +42,7 @@ fn protected(app: &AppSpec) -> Vec<FieldProblem> {
 
 fn elsewhere(app: &AppSpec) -> Vec<FieldProblem> {
     let message = "only resources of a Kubernetes cluster can be replaced";
-    let problem = || {
-        FieldProblem::new("spec.sync.replace", message, "remove it: on this target every change can be made in place")
-    };
+    let problem =
+        || FieldProblem::new("spec.sync.replace", message, "remove it: on this target every change is possible");
     (!app.sync.replace.is_empty()).then(problem).into_iter().collect()
 }

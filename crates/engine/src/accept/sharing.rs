@@ -83,7 +83,7 @@ fn unshared(app: &AppSpec) -> Vec<FieldProblem> {
         [(!app.sync.ignore.is_empty(), "spec.sync.ignore"), (!app.sync.co_owners.is_empty(), "spec.sync.coOwners")];
     let problem = |path| {
         let message = "only resources of a Kubernetes cluster share fields with others";
-        FieldProblem::new(path, message, "remove it: on this target a resource is managed as a whole")
+        FieldProblem::new(path, message, "remove it: on this target a resource is held as a whole")
     };
     said.into_iter().filter(|(said, _)| *said).map(|(_, path)| problem(path)).collect()
 }

@@ -290,7 +290,8 @@ impl Machine {
     fn report_unrecorded(&mut self, order: Option<OrderId>, entries: &[Entry]) {
         for entry in entries.iter().filter(|_| order.is_none()) {
             let Some((app, _)) = facts_of(std::slice::from_ref(entry)) else { continue };
-            let text = format!("the ledger refused a record about {}: the change has no effect", entry.subject);
+            let text =
+                format!("the ledger refused to record a change of {}, so the change has no effect", entry.subject);
             self.tell(NoteKind::RuleBroken, app.to_string(), text);
         }
     }

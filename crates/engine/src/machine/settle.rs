@@ -54,10 +54,8 @@ impl Machine {
             Settlement::NotDone => (IntentEnd::NotDone { why: "found not done".into() }, None),
             Settlement::Superseded { detail } => (IntentEnd::Superseded { why: detail }, None),
             Settlement::Unknown { detail } => {
-                let text = format!(
-                    "cannot determine whether {} {} happened ({detail}); check, then run `setpoint settle`",
-                    intent.verb, intent.key
-                );
+                let text =
+                    format!("outcome of {} {} is unknown ({detail}); run `setpoint settle`", intent.verb, intent.key);
                 self.tell(NoteKind::Unsettled, id.to_string(), text);
                 return self.settle_later(id);
             }
