@@ -70,7 +70,7 @@ const NEEDS: &[Need] = &[
 
 /// The only option of `setup`, which `.ci/run` accepts too: tools that only some tests need may be
 /// missing.
-const ALLOW_MISSING: &str = "--allow-missing";
+pub(crate) const ALLOW_MISSING: &str = "--allow-missing";
 
 /// Checks each need, installs the missing ones and checks again. One line each.
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {

@@ -17,8 +17,15 @@ pub(crate) struct Suite {
     /// Tests of the current binary that returned without checking anything. libtest counts them as
     /// passed.
     pub(crate) unchecked: u64,
+    /// The time that compiling took before the first test.
+    pub(crate) built_in: Duration,
     pub(crate) took: Duration,
+    /// Each test with the time that it took.
+    pub(crate) times: Vec<(Duration, String)>,
 }
+
+/// The number of slow tests that a run lists.
+const SLOWEST: usize = 20;
 
 /// The beginning of the line by which a test reports, with `setpoint_testbed::skipped`, that it
 /// checks nothing on this machine.
@@ -40,6 +47,7 @@ impl Suite {
             self.unchecked += 1;
             self.skipped.push(test.to_owned());
         }
+        self.times.extend(timed(line));
         let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
             return;
         };
@@ -67,6 +75,15 @@ impl Suite {
     }
 }
 
+/// Returns the time and the name of a test from a line of `libtest --report-time`, such as
+/// `test prune::nothing_is_lost ... ok <0.120s>`.
+fn timed(line: &str) -> Option<(Duration, String)> {
+    let (name, outcome) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (_, time) = outcome.rsplit_once('<')?;
+    let seconds: f64 = time.strip_suffix("s>")?.parse().ok()?;
+    Some((Duration::try_from_secs_f64(seconds).ok()?, name.to_owned()))
+}
+
 /// Reports whether a run of these suites is a success. Skipped tests count as a failure unless that
 /// is allowed, and a run in which no test ran at all proves nothing.
 pub(crate) fn all_passed(suites: &[Suite], allow_missing: bool) -> bool {
@@ -80,6 +97,9 @@ pub(crate) fn summary(suites: &[Suite]) -> String {
     let mut text = String::from("\n");
     let width = suites.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
     for suite in suites {
+        if suite.built_in > Duration::ZERO {
+            let _ = writeln!(text, "{:width$}  built in {:.1} s", suite.name, suite.built_in.as_secs_f64());
+        }
         let _ = writeln!(
             text,
             "{:width$}  {} passed, {} failed, {} skipped  {:.1} s",
@@ -90,6 +110,7 @@ pub(crate) fn summary(suites: &[Suite]) -> String {
             suite.took.as_secs_f64()
         );
     }
+    text.push_str(&slowest(suites));
     text.push_str(&skips(suites));
     let passed: u64 = suites.iter().map(|suite| suite.passed).sum();
     let failed: u64 = suites.iter().map(|suite| suite.failed).sum();
@@ -97,6 +118,17 @@ pub(crate) fn summary(suites: &[Suite]) -> String {
         text.push_str("nothing ran, which proves nothing; leave out the filter or correct it\n");
     }
     let _ = writeln!(text, "{passed} passed, {failed} failed");
+    text
+}
+
+/// Formats the slowest tests of all suites, one line each.
+fn slowest(suites: &[Suite]) -> String {
+    let mut times: Vec<&(Duration, String)> = suites.iter().flat_map(|suite| &suite.times).collect();
+    times.sort_unstable_by(|a, b| b.cmp(a));
+    let mut text = String::new();
+    for (took, name) in times.into_iter().take(SLOWEST) {
+        let _ = writeln!(text, "slow: {:6.1} s  {name}", took.as_secs_f64());
+    }
     text
 }
 
@@ -126,6 +158,17 @@ mod tests {
             .count("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.10s");
         suite.count("test decide::a_plan_passed ... ok");
         assert_eq!((suite.passed, suite.failed, suite.skipped.len()), (5, 1, 0));
+    }
+
+    #[test]
+    fn a_run_lists_its_slowest_tests_with_the_slowest_first() {
+        let mut suite = Suite::new("tests");
+        suite.count("test decide::a_quick_one ... ok <0.100s>");
+        suite.count("test kube::a_slow_one ... FAILED <12.340s>");
+        suite.count("test decide::one_without_a_time ... ok");
+        let text = summary(&[suite]);
+        let slow: Vec<&str> = text.lines().filter(|line| line.starts_with("slow: ")).collect();
+        assert_eq!(slow, ["slow:   12.3 s  kube::a_slow_one", "slow:    0.1 s  decide::a_quick_one"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that can fail, in one run, with nothing left out silently.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::bail;
 
@@ -8,6 +9,7 @@ use crate::kubernetes::{self, SharedServer};
 use crate::peer;
 use crate::process;
 use crate::replays;
+use crate::setup;
 use crate::sim;
 use crate::stopwatch::Stopwatch;
 use crate::structure;
@@ -43,6 +45,11 @@ impl Options {
         }
         Ok(options)
     }
+
+    /// Returns the options of the set-up that belongs to the run.
+    fn setup(&self) -> &'static [&'static str] {
+        if self.allow_missing { &[setup::ALLOW_MISSING] } else { &[] }
+    }
 }
 
 /// The Kubernetes tools for tests.
@@ -75,15 +82,9 @@ impl Kubernetes {
     /// Starts the server that all test binaries of a run share; it ends with the value. It is a
     /// binary of the workspace, and exists once the tests are built. If it cannot start, the tests
     /// that need one report the reason.
-    fn serve(&self, cargo_test: &[&str]) -> anyhow::Result<Option<SharedServer>> {
-        let Self::Ready(tools) = self else { return Ok(None) };
-        let mut build = process::program("cargo", cargo_test);
-        build.arg("--no-run");
-        if !process::succeeds(build)? {
-            return Ok(None);
-        }
-        let server = SharedServer::start(tools).inspect_err(|error| println!("envtest: {error:#}"));
-        Ok(server.ok())
+    fn serve(&self) -> Option<SharedServer> {
+        let Self::Ready(tools) = self else { return None };
+        SharedServer::start(tools).inspect_err(|error| println!("envtest: {error:#}")).ok()
     }
 
     /// Returns the report for the end of the run, if there is one.
@@ -100,8 +101,14 @@ impl Kubernetes {
 }
 
 /// Runs every suite even if an earlier one failed: one run reports everything that is wrong.
+///
+/// A whole run begins with the set-up, so that a missing program is installed, or named, before
+/// anything is compiled.
 pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     let filter = options.filter.as_deref();
+    if filter.is_none() && !setup::run(options.setup())? && !options.allow_missing {
+        bail!("the tests need what is missing above; {} leaves out the tests that need it", setup::ALLOW_MISSING);
+    }
     let kubernetes = Kubernetes::look(filter)?;
     if let Kubernetes::Missing(reason) | Kubernetes::Broken(reason) = &kubernetes {
         println!("skipped: envtest: {reason}");
@@ -120,11 +127,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     if let Some(reason) = &missing {
         println!("skipped: sim: {reason}");
     }
-    let mut suites = vec![
-        cargo_test("tests", &["--lib", "--bins", "--tests"], filter, &kubernetes, unasked.is_some())?,
-        cargo_test("doc tests", &["--doc"], filter, &Kubernetes::NotAsked, false)?,
-        structure::run(filter),
-    ];
+    let mut suites = vec![tests(filter, &kubernetes, unasked.is_some())?, doc_tests(filter)?, structure::run(filter)];
     suites[0].left_out = unplayed;
     suites.extend(kubernetes.suite());
     suites.extend(unasked);
@@ -138,35 +141,59 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
     Ok(all_passed(&suites, options.allow_missing))
 }
 
-fn cargo_test(
-    name: &'static str,
-    targets: &[&str],
-    filter: Option<&str>,
-    kubernetes: &Kubernetes,
-    without_peer: bool,
-) -> anyhow::Result<Suite> {
+/// Builds and runs all tests but those in documentation.
+fn tests(filter: Option<&str>, kubernetes: &Kubernetes, without_peer: bool) -> anyhow::Result<Suite> {
+    let mut suite = Suite::new("tests");
     let clock = Stopwatch::start();
-    let mut suite = Suite::new(name);
-    let mut arguments = vec!["test", "--workspace", "--locked", "--no-fail-fast"];
-    arguments.extend(targets);
-    let mut tests = process::program("cargo", &arguments);
-    tests.arg("--").args(filter);
+    let mut build = cargo_test(&BINARIES);
+    build.arg("--no-run");
+    let is_built = process::succeeds(build)?;
+    suite.built_in = clock.elapsed();
+    if !is_built {
+        println!("tests: something did not compile; see above");
+        suite.failed = 1;
+        return Ok(suite);
+    }
+    let mut tests = cargo_test(&BINARIES);
+    // Only the nightly options of libtest report the time of each test. The runner gives them to the
+    // test binaries alone: for cargo they would be another build.
+    tests.args(["--config", "target.'cfg(all())'.runner = ['env', 'RUSTC_BOOTSTRAP=1']"]);
+    tests.arg("--").args(filter).args(["-Zunstable-options", "--report-time"]);
     if kubernetes.is_left_out() {
         tests.args(["--skip", NEEDING_KUBERNETES]);
     }
     if without_peer {
         tests.args(["--skip", peer::TESTS]);
     }
-    let server = kubernetes.serve(&arguments)?;
+    let server = kubernetes.serve();
     if let Kubernetes::Ready(tools) = kubernetes {
         tests.env(kubernetes::ASSETS, tools);
     }
     if let Some(server) = &server {
         tests.env(kubernetes::SHARED, server.folder());
     }
+    ran(suite, tests)
+}
+
+fn doc_tests(filter: Option<&str>) -> anyhow::Result<Suite> {
+    let mut tests = cargo_test(&["--doc"]);
+    tests.arg("--").args(filter);
+    ran(Suite::new("doc tests"), tests)
+}
+
+/// All targets with tests but the documentation.
+const BINARIES: [&str; 3] = ["--lib", "--bins", "--tests"];
+
+fn cargo_test(targets: &[&str]) -> Command {
+    process::program("cargo", &[&["test", "--workspace", "--locked", "--no-fail-fast"], targets].concat())
+}
+
+/// Runs tests and adds their counts to a suite.
+fn ran(mut suite: Suite, tests: Command) -> anyhow::Result<Suite> {
+    let clock = Stopwatch::start();
     let succeeded = process::watch(tests, |line| suite.count(line))?;
     if !succeeded && suite.failed == 0 {
-        println!("{name}: something did not compile, or a test binary ended without a result; see above");
+        println!("{}: something did not compile, or a test binary ended without a result; see above", suite.name);
         suite.failed = 1;
     }
     suite.took = clock.elapsed();

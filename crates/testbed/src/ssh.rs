@@ -12,6 +12,9 @@ use tokio::runtime::Runtime;
 
 use crate::program;
 
+/// The place of the server on Debian.
+const SSHD: &str = "/usr/sbin/sshd";
+
 /// A server that starts an `sshd` for every connection.
 #[derive(Debug)]
 pub struct SshServer {
@@ -33,8 +36,14 @@ impl Drop for SshServer {
 }
 
 impl SshServer {
+    /// Starts a server. Without an `sshd` on this machine it returns `None` and reports the calling
+    /// test as skipped; the test then returns.
     #[expect(clippy::disallowed_methods, reason = "a server of tests has a runtime of its own")]
-    pub fn start() -> Self {
+    pub fn start() -> Option<Self> {
+        if !Path::new(SSHD).exists() {
+            crate::skipped(&format!("{SSHD} is missing; run `cargo xtask setup` as root"));
+            return None;
+        }
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         for name in ["host", "other_host", "user", "other_user"] {
             make_key(&folder.path().join(name));
@@ -49,7 +58,7 @@ impl SshServer {
         listener.set_nonblocking(true).expect("a socket can be made non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
         runtime.spawn(accept(listener, folder.path().join("sshd_config")));
-        Self { address, folder, user, shell, runtime: Some(runtime) }
+        Some(Self { address, folder, user, shell, runtime: Some(runtime) })
     }
 
     /// Returns the URL of a repository by its directory.
@@ -140,7 +149,7 @@ async fn accept(listener: std::net::TcpListener, config: PathBuf) {
         let connection = connection.into_std().expect("a socket of tokio is one of the system");
         connection.set_nonblocking(false).expect("a socket can be made blocking");
         let input = OwnedFd::from(connection.try_clone().expect("a socket can be cloned"));
-        let mut command = program("/usr/sbin/sshd");
+        let mut command = program(SSHD);
         command.args(["-i", "-e", "-f"]).arg(&config);
         command.stdin(Stdio::from(input)).stdout(Stdio::from(OwnedFd::from(connection))).stderr(Stdio::null());
         let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();

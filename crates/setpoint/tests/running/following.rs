@@ -89,7 +89,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repository_over_ssh_is_followed_with_a_key_and_known_hosts() {
     let mut lab = Lab::new();
-    let server = SshServer::start();
+    let Some(server) = SshServer::start() else { return };
     if !server.can_log_in() {
         return;
     }
