@@ -206,18 +206,7 @@ impl Lab {
     }
 
     async fn start_by(&self, clock: Clock) -> Agent {
-        let log = Arc::new(Said::default());
-        let options = AgentOptions {
-            bootstrap: Bootstrap::read(&self.bootstrap()).expect("the document is valid"),
-            data: self.data(),
-            clock,
-            settings: self.settings.clone(),
-            own_cluster: self.own_cluster.clone(),
-            program: program(),
-            log: Arc::clone(&log) as _,
-        };
-        let running = RunningAgent::start(options).await.expect("it starts");
-        Agent { running, client: Client::new(socket_in(&self.data())), log }
+        Agent::start(&self.bootstrap(), self.data(), clock, self.settings.clone(), self.own_cluster.clone()).await
     }
 
     /// Returns the facts of the ledger while no agent runs; `None` if none was ever installed.
@@ -310,6 +299,29 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    /// Starts an agent with the bootstrap document at this path.
+    pub(crate) async fn start(
+        bootstrap: &Path,
+        data: PathBuf,
+        clock: Clock,
+        settings: Settings,
+        own_cluster: Option<OwnCluster>,
+    ) -> Self {
+        let log = Arc::new(Said::default());
+        let client = Client::new(socket_in(&data));
+        let options = AgentOptions {
+            bootstrap: Bootstrap::read(bootstrap).expect("the document is valid"),
+            data,
+            clock,
+            settings,
+            own_cluster,
+            program: program(),
+            log: Arc::clone(&log) as _,
+        };
+        let running = RunningAgent::start(options).await.expect("it starts");
+        Self { running, client, log }
+    }
+
     pub(crate) async fn overview(&self) -> Overview {
         self.client.overview().await.expect("it answers")
     }

@@ -14,6 +14,7 @@
 //! - [`deadlines`]: objects that do not become healthy on a cluster: rolled back, held or reported,
 //!   and the apps that wait for them.
 //! - [`elsewhere`]: apps that an external program renders.
+//! - [`examples`]: the examples of the repository, started as their READMEs describe.
 //! - [`explaining`]: the origin of the fields of a resource that an app declares.
 //! - [`failing`]: stores that are down or hang, and the notifications about them.
 //! - [`following`]: from a commit to the machine: https, ssh, a local path.
@@ -49,6 +50,7 @@ mod cluster_failures;
 mod cluster_faults;
 mod deadlines;
 mod elsewhere;
+mod examples;
 mod explaining;
 mod failing;
 mod filling;
