@@ -24,10 +24,13 @@ fn with_little_patience(options: &mut GitOptions) {
 async fn every_status_has_its_class() {
     let scene = scene();
     let store = scene.store();
-    for status in [401, 403] {
-        scene.server.break_with(On::Everything, Fault::Status(status));
-        assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })), "{status}");
-    }
+    scene.server.break_with(On::Everything, Fault::Status(401));
+    let reason = poll(&store).await.unwrap_err();
+    let told = "authentication failed: HTTP 401, and no credentials are declared; set `credentialsFrom`";
+    assert!(matches!(reason, UnknownReason::Unauthenticated { .. }) && reason.to_string() == told, "{reason}");
+    scene.server.break_with(On::Everything, Fault::Status(403));
+    let reason = poll(&store).await.unwrap_err();
+    assert!(matches!(reason, UnknownReason::Denied { .. }) && reason.to_string().contains("HTTP 403"), "{reason}");
     for status in [429, 500, 502, 503, 504] {
         scene.server.break_with(On::Everything, Fault::Status(status));
         assert!(matches!(poll(&store).await, Err(UnknownReason::Unreachable { .. })), "{status}");

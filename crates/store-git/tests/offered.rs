@@ -79,7 +79,7 @@ async fn a_store_that_cannot_be_asked_is_not_one_without_the_version() {
     head(&store).await;
     scene.server.require("Basic bm9ib2R5OmtlcHQ=");
     let denied = store.find_offered(&tip).await;
-    assert!(matches!(denied, Err(StoreError::Denied { .. })), "{denied:?}");
+    assert!(matches!(denied, Err(StoreError::Unauthenticated { .. })), "{denied:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

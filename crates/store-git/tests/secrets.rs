@@ -29,12 +29,16 @@ async fn a_token_and_a_password_open_the_store() {
     let store = scene.store_with(|options| options.credentials = Credentials::Basic { file });
     assert_eq!(read(&*opened(&store).await.unwrap(), "a").as_deref(), Some("1"));
     scene.server.require(&format!("Basic {}", data_encoding::BASE64.encode(b"x-access-token:abc")));
-    assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })));
+    let refused = poll(&store).await.unwrap_err().to_string();
+    assert!(refused.contains("check the credentials in the file of `credentialsFrom`"), "{refused}");
     let file = secret_file(&scene, "abc\n");
     let store = scene.store_with(|options| options.credentials = Credentials::Token { file });
     assert!(poll(&store).await.is_ok());
     secret_file(&scene, "rotated");
-    assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })), "the secret is read for every poll");
+    assert!(
+        matches!(poll(&store).await, Err(UnknownReason::Unauthenticated { .. })),
+        "the secret is read for every poll"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,5 +91,5 @@ async fn a_store_without_credentials_reads_no_copy_that_was_fetched_with_them() 
     assert!(
         matches!(stranger.find_offered(version.as_str()).await, Err(error) if !matches!(error, StoreError::Refused { .. }))
     );
-    assert!(matches!(poll(&stranger).await, Err(UnknownReason::Denied { .. })));
+    assert!(matches!(poll(&stranger).await, Err(UnknownReason::Unauthenticated { .. })));
 }

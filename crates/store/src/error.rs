@@ -14,6 +14,10 @@ pub enum StoreError {
     /// permissions.
     #[error("the store denied access: {detail}")]
     Denied { detail: String },
+    /// The store does not know the user of the credentials, or requires credentials. A retry is
+    /// useless until someone changes them.
+    #[error("authentication failed: {detail}")]
+    Unauthenticated { detail: String },
     /// A declared object is missing: a branch, a directory, a version. It never counts as empty.
     #[error("{what} is not in the store: {fix}")]
     Vanished {
@@ -43,6 +47,10 @@ impl StoreError {
         Self::Denied { detail: detail.into() }
     }
 
+    pub fn unauthenticated(detail: impl Into<String>) -> Self {
+        Self::Unauthenticated { detail: detail.into() }
+    }
+
     pub fn vanished(what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::Vanished { what: what.into(), fix: fix.into() }
     }
@@ -62,6 +70,7 @@ impl From<StoreError> for UnknownReason {
         match error {
             StoreError::Unreachable { detail } => Self::Unreachable { detail },
             StoreError::Denied { detail } => Self::Denied { detail },
+            StoreError::Unauthenticated { detail } => Self::Unauthenticated { detail },
             StoreError::Vanished { .. } => Self::Partial { detail: text },
             StoreError::Refused { .. } => Self::Malformed { detail: text },
             StoreError::Damaged { detail } => Self::Malformed { detail },
@@ -77,7 +86,8 @@ mod tests {
     fn every_class_becomes_a_blindness_that_keeps_its_text() {
         let classes = [
             (StoreError::unreachable("timed out"), UnknownReason::Unreachable { detail: "timed out".into() }),
-            (StoreError::denied("401"), UnknownReason::Denied { detail: "401".into() }),
+            (StoreError::denied("403"), UnknownReason::Denied { detail: "403".into() }),
+            (StoreError::unauthenticated("401"), UnknownReason::Unauthenticated { detail: "401".into() }),
             (
                 StoreError::vanished("branch `main`", "restore it"),
                 UnknownReason::Partial { detail: "branch `main` is not in the store: restore it".into() },

@@ -175,8 +175,11 @@ impl Machine {
 
     pub(super) fn store_is_stale(&mut self, store: &StoreName) {
         if self.is_stale(store) {
-            let text =
-                format!("store {store} does not respond; the accepted versions stay in force, and nothing is deleted");
+            let problem = self.stores.get(store).and_then(|kept| kept.problem.as_deref());
+            let text = format!(
+                "store {store} cannot be read: {}. The accepted versions stay in force, and nothing is deleted",
+                problem.unwrap_or("there was no response")
+            );
             self.tell(NoteKind::StoreStale, store.to_string(), text);
         }
     }

@@ -97,7 +97,7 @@ impl HttpClient {
             let from = request.url().clone();
             let response = send(&self.client, &self.pace, request)?;
             if !response.status().is_redirection() {
-                return accepted(&self.pace, response);
+                return accepted(&self.pace, response, self.authorization.is_some());
             }
             let to = location(&from, &response).map_err(|error| self.pace.end(error))?;
             request = again.expect("a request without a body can be cloned");
@@ -137,24 +137,46 @@ fn send(client: &Client, pace: &Pace, request: Request) -> io::Result<Response> 
 }
 
 /// Returns a successful response; any other ends the poll with its class.
-fn accepted(pace: &Pace, response: Response) -> io::Result<Response> {
+fn accepted(pace: &Pace, response: Response, has_credentials: bool) -> io::Result<Response> {
     let status = response.status();
-    let error = match status {
-        _ if status.is_success() => return Ok(response),
-        StatusCode::UNAUTHORIZED => StoreError::denied("the server requires other credentials (401)"),
-        StatusCode::FORBIDDEN => StoreError::denied("the credentials do not permit reading this repository (403)"),
+    if status.is_success() { Ok(response) } else { Err(pace.end(refusal(status, has_credentials))) }
+}
+
+/// Returns the error for a response that is not successful.
+fn refusal(status: StatusCode, has_credentials: bool) -> StoreError {
+    match status {
+        StatusCode::UNAUTHORIZED if has_credentials => {
+            StoreError::unauthenticated("HTTP 401; check the credentials in the file of `credentialsFrom`")
+        }
+        StatusCode::UNAUTHORIZED => {
+            StoreError::unauthenticated("HTTP 401, and no credentials are declared; set `credentialsFrom`")
+        }
+        StatusCode::FORBIDDEN => {
+            StoreError::denied("HTTP 403; permit the user of the credentials to read this repository")
+        }
         StatusCode::NOT_FOUND | StatusCode::GONE => StoreError::vanished(
             "the repository",
             "check the URL and the permissions: many servers respond 404 without permission",
         ),
-        StatusCode::TOO_MANY_REQUESTS => StoreError::unreachable("the server limits the rate of requests (429)"),
-        _ => StoreError::unreachable(format!("the server responded {status}")),
-    };
-    Err(pace.end(error))
+        StatusCode::TOO_MANY_REQUESTS => StoreError::unreachable("HTTP 429: the server limits the rate of requests"),
+        _ => StoreError::unreachable(format!("the server responded HTTP {status}")),
+    }
 }
 
-/// Formats an error with its causes, without the URL, which other messages name.
+/// Formats an error with its causes and the next step, without the URL, which other messages name.
 fn chain(error: &reqwest::Error) -> String {
+    let causes = causes(error);
+    let hint = if causes.contains("dns error") {
+        "; check the host in `url` and the name servers of this machine"
+    } else if causes.contains("invalid peer certificate") {
+        "; check `authoritiesFile`, the host in `url` and the clock of this machine"
+    } else {
+        ""
+    };
+    causes + hint
+}
+
+fn causes(error: &reqwest::Error) -> String {
     let mut text = String::from(if error.is_connect() { "connecting failed" } else { "the exchange failed" });
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -258,12 +280,13 @@ impl Exchange {
                 unreachable!("it was just checked under the same lock");
             };
             *request.body_mut() = Some(body.into());
+            let has_credentials = request.headers().contains_key(AUTHORIZATION);
             let response = send(&client, &self.pace, *request)?;
             if response.status().is_redirection() {
                 let what = "the server redirects in the middle of a conversation";
                 return Err(self.pace.end(StoreError::refused(what, "declare the URL that it redirects to")));
             }
-            *state = State::Answered(Box::new(accepted(&self.pace, response)?));
+            *state = State::Answered(Box::new(accepted(&self.pace, response, has_credentials)?));
         }
         Ok(state)
     }
