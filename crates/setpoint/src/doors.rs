@@ -175,6 +175,13 @@ impl Clock {
     }
 }
 
+/// Returns the time of the wall clock, for the log: the logs of all programs of a machine must
+/// agree, even after its clock was corrected.
+#[expect(clippy::disallowed_methods, reason = "the door of the clock")]
+pub(crate) fn wall_time() -> Timestamp {
+    Timestamp::from_millis(millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()))
+}
+
 /// Converts a span to a duration of the runtime.
 pub(crate) fn duration(span: Span) -> Duration {
     Duration::from_millis(span.as_millis())

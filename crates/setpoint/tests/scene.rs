@@ -11,6 +11,7 @@ use setpoint::doors::Clock;
 use setpoint::interpreter::{
     Environment, Governed, Handle, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, start,
 };
+use setpoint::log::Log;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Facts;
@@ -101,8 +102,6 @@ impl Sources for MemoryBundles {
 pub(crate) struct Mailbox(Mutex<Vec<Note>>);
 
 impl Messenger for Mailbox {
-    fn say(&self, _: &str) {}
-
     fn deliver<'a>(&'a self, note: &'a Note) -> Answer<'a, bool> {
         self.0.lock().expect("no test panics in here").push(note.clone());
         Box::pin(ready(true))
@@ -161,6 +160,7 @@ impl Scene {
             targets: BTreeMap::from([(identity(), target)]),
             sources: Arc::<MemoryBundles>::clone(&self.shelf),
             messenger: Arc::new(Mailbox::default()),
+            log: Log::silent(),
         };
         let handle = start(surroundings, Settings::default(), self.limits);
         handle.control(controls(apps)).await.expect("it runs");

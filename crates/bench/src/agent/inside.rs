@@ -2,14 +2,13 @@
 //! not report. These are the number of renders, and the moment when nothing more will happen by
 //! itself.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use setpoint::agent::bootstrap::Bootstrap;
-use setpoint::agent::log::Complaints;
 use setpoint::agent::{AgentOptions, RunningAgent};
 use setpoint::doors::Clock;
+use setpoint::log::Log;
 use setpoint_api::{Client, socket_in};
 use setpoint_core::name::VersionId;
 use setpoint_engine::Settings;
@@ -42,7 +41,7 @@ impl Inside {
             settings: Settings::default(),
             own_cluster: None,
             program: "/proc/self/exe".into(),
-            log: Arc::new(Complaints),
+            log: Log::silent(),
         };
         let running = RunningAgent::start(options).await?;
         Ok(Self { running, client: Client::new(socket_in(&lab.data())) })

@@ -21,12 +21,13 @@ use setpoint_target_host::{HostOptions, HostTarget};
 use setpoint_target_kube::{Complaint, KubeTarget};
 
 use tokio::task::AbortHandle;
+use tracing::warn;
 
 use super::bootstrap::Bootstrap;
 use super::cluster::{ClusterKinds, audit_tasks};
-use super::log::Log;
 use crate::complaint::told;
 use crate::doors::{Clock, OwnCluster};
+use crate::log::Log;
 
 /// Creates connections.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub(super) struct Connector {
     pub(super) cache: GitCache,
     /// The name of this installation in clusters.
     pub(super) installation: String,
-    pub(super) log: Arc<dyn Log>,
+    pub(super) log: Log,
     /// The disposable database.
     pub(super) scratch: Option<Arc<Scratch>>,
 }
@@ -129,8 +130,8 @@ impl Connector {
                 // installation.
                 options.alone = true;
                 options.own.clone_from(&self.own);
-                let log = Arc::clone(&self.log);
-                options.complaint = Some(Arc::new(move |problem: &str| log.say(problem)));
+                let log = self.log.clone();
+                options.complaint = Some(Arc::new(move |problem: &str| log.with(|| warn!("{problem}"))));
                 let host = Arc::new(HostTarget::open(options).map_err(|error| told(&error))?);
                 Ok(Reach { target: Arc::clone(&host) as _, kinds: Arc::new(HostKinds(host)), watching: None })
             }
@@ -139,8 +140,8 @@ impl Connector {
                 let own_namespace = self.own_namespace(spec)?;
                 let mut tasks = vec![tokio::spawn(cluster.watch_task()).abort_handle()];
                 if let Some(audit) = &spec.audit {
-                    let log = Arc::clone(&self.log);
-                    let complain: Complaint = Arc::new(move |problem: &str| log.say(problem));
+                    let log = self.log.clone();
+                    let complain: Complaint = Arc::new(move |problem: &str| log.with(|| warn!("{problem}")));
                     let following = audit_tasks(&cluster, audit, &complain).into_iter();
                     tasks.extend(following.map(|task| tokio::spawn(task).abort_handle()));
                 }

@@ -10,9 +10,10 @@ use setpoint_core::digest::Digest;
 use setpoint_core::name::AppId;
 use setpoint_engine::accept::Footprint;
 use setpoint_ledger_sql::{Scratch, ScratchError};
+use tracing::warn;
 
-use super::log::Log;
 use crate::complaint::told;
+use crate::log::Log;
 
 /// Their area in the database.
 const AREA: &str = "footprints";
@@ -31,7 +32,7 @@ pub(super) struct Footprints {
     /// The apps whose newest footprint is not in the database yet.
     unwritten: Mutex<BTreeSet<AppId>>,
     scratch: Option<Arc<Scratch>>,
-    log: Arc<dyn Log>,
+    log: Log,
 }
 
 /// A footprint in its serialised form.
@@ -44,7 +45,7 @@ struct Written {
 
 impl Footprints {
     /// Creates the memory of footprints. Without a database, they last as long as the process.
-    pub(super) fn new(scratch: Option<Arc<Scratch>>, log: Arc<dyn Log>) -> Self {
+    pub(super) fn new(scratch: Option<Arc<Scratch>>, log: Log) -> Self {
         Self { kept: Mutex::default(), unwritten: Mutex::default(), scratch, log }
     }
 
@@ -113,7 +114,7 @@ impl Footprints {
     }
 
     fn unusable(&self, error: &ScratchError) {
-        self.log.say(&format!("cannot remember renders: {}", told(error)));
+        self.log.with(|| warn!(reason = told(error), "cannot remember renders"));
     }
 
     fn unwritten(&self) -> MutexGuard<'_, BTreeSet<AppId>> {
@@ -133,7 +134,6 @@ fn read(written: &[u8]) -> Option<Written> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::log::Complaints;
     use super::*;
 
     fn app(number: usize) -> AppId {
@@ -151,7 +151,7 @@ mod tests {
 
     async fn opened(folder: &tempfile::TempDir) -> Footprints {
         let scratch = Scratch::open(folder.path()).await.expect("it opens");
-        Footprints::new(Some(Arc::new(scratch)), Arc::new(Complaints))
+        Footprints::new(Some(Arc::new(scratch)), Log::silent())
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@
 //! - [`footprints`], [`renders`], [`lineage`]: renders that can be skipped, the results of earlier
 //!   renders, and the ancestry of versions.
 //! - [`renderers`], [`shadows`]: external renderers, and their differences from Setpoint's own.
-//! - [`messages`], [`log`]: notifications to people, and log lines.
+//! - [`messages`]: notifications to people.
 //! - [`answers`], [`planning`], [`showing`]: requests of the socket.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
 //!   an older copy was restored.
@@ -24,7 +24,6 @@ mod footprints;
 pub mod gap;
 mod history;
 mod lineage;
-pub mod log;
 mod messages;
 pub mod opening;
 mod planning;
@@ -52,12 +51,12 @@ use self::answers::Answers;
 pub(crate) use self::answers::set_back_of;
 use self::bootstrap::Bootstrap;
 use self::folder::DataFolder;
-use self::log::Log;
 use self::messages::Messages;
 use self::opening::{Opened, OpeningError, Purpose};
 use self::sources::Provider;
 use crate::doors::{Clock, OwnCluster};
 use crate::interpreter::{self, Ended, Environment, Handle, Limits, OpenLedger, Steps, StopError};
+use crate::log::Log;
 
 /// The options that an agent is started with.
 #[derive(Debug)]
@@ -70,7 +69,7 @@ pub struct AgentOptions {
     pub own_cluster: Option<OwnCluster>,
     /// The path of this program, to start another process of it.
     pub program: PathBuf,
-    pub log: Arc<dyn Log>,
+    pub log: Log,
 }
 
 /// The reason why an agent does not start.
@@ -124,7 +123,8 @@ impl RunningAgent {
             clock,
             installation: origin.to_string(),
             provider: Arc::clone(&provider),
-            log,
+            log: log.clone(),
+            undelivered: Mutex::default(),
             courier: Mutex::default(),
         });
         let surroundings = Environment {
@@ -135,6 +135,7 @@ impl RunningAgent {
             targets: BTreeMap::new(),
             sources: Arc::clone(&provider) as _,
             messenger: Arc::clone(&messages) as _,
+            log,
         };
         let handle = Arc::new(interpreter::start(surroundings, settings, Limits::default()));
         handle.control(provider.first_controls()).await?;

@@ -10,6 +10,7 @@ use setpoint_ledger::checkpoint::Checkpoint;
 use setpoint_ledger_sql::{DirectoryLock, OpenError, Options, Scratch, ScratchError, SqlLedger};
 use setpoint_store::StoreError;
 use setpoint_store_git::GitCache;
+use tracing::warn;
 
 use super::AgentOptions;
 use super::bootstrap::Bootstrap;
@@ -17,13 +18,13 @@ use super::cluster::installation_name;
 use super::connect::Connector;
 use super::folder::{DataFolder, FolderError, Installation};
 use super::footprints::Footprints;
-use super::log::Log;
 use super::renderers::Renderers;
 use super::renders::Renders;
 use super::shadows::Shadows;
 use super::sources::{Provider, Renderings};
 use crate::complaint::told;
 use crate::doors::{self, Clock, OwnCluster};
+use crate::log::Log;
 
 /// The reason why an installation cannot be opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +66,7 @@ pub(super) async fn open(
     purpose: Purpose,
     clock: Clock,
     (own_cluster, program): (Option<OwnCluster>, PathBuf),
-    log: &Arc<dyn Log>,
+    log: &Log,
 ) -> Result<Opened, OpeningError> {
     let failed = |source| OpeningError::Ledger { source };
     // The lock comes first: of two processes that find no identity here, only one creates one.
@@ -88,8 +89,9 @@ pub(super) async fn open(
     }
     let ledger_options = ledger_options.must_exist();
     let scratch = Scratch::open(folder.path()).await;
-    let unusable =
-        |error: &ScratchError| log.say(&format!("every app is rendered and observed again: {}", told(error)));
+    let unusable = |error: &ScratchError| {
+        log.with(|| warn!(reason = told(error), "every app is rendered and observed again"));
+    };
     let scratch = scratch.inspect_err(unusable).ok().map(Arc::new);
     let own_file = doors::this_program().ok();
     let anchor = bootstrap.anchor().map(|anchor| anchor.path().to_owned());
@@ -102,16 +104,16 @@ pub(super) async fn open(
         data: folder.path().to_owned(),
         cache: GitCache::at(folder.stores()),
         installation: installation_name(&installation.origin.to_string()),
-        log: Arc::clone(log),
+        log: log.clone(),
         scratch: scratch.clone(),
     };
-    let footprints = Footprints::new(scratch, Arc::clone(log));
-    let renders = Renders::open(folder.renders(), installation.digest_key.clone(), Arc::clone(log));
+    let footprints = Footprints::new(scratch, log.clone());
+    let renders = Renders::open(folder.renders(), installation.digest_key.clone(), log.clone());
     let renderers = Renderers::new(bootstrap.spec.renderers.clone(), folder.trees(), program);
     let renderers = Arc::new(renderers);
-    let shadows = Shadows::new(folder.shadows(), Arc::clone(&renderers), clock, Arc::clone(log));
+    let shadows = Shadows::new(folder.shadows(), Arc::clone(&renderers), clock, log.clone());
     let rendering = Renderings { footprints, renders, renderers, shadows };
-    let provider = Provider::new(connector, bootstrap, rendering, Arc::clone(log));
+    let provider = Provider::new(connector, bootstrap, rendering, log.clone());
     let provider = Arc::new(provider.map_err(|source| OpeningError::Store { source })?);
     Ok(Opened { folder, installation, ledger, ledger_options, provider, lost })
 }

@@ -10,6 +10,7 @@ use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::version::Revision;
 use setpoint_engine::Controls;
 use setpoint_ledger::{Ledger, LedgerError};
+use tracing::warn;
 
 use super::bootstrap::Bootstrap;
 use super::folder::Installation;
@@ -71,7 +72,7 @@ pub async fn recover_lost(
         ledger.head(&recovery.origin).await
     };
     let head = closed.await.map_err(|source| RecoveryError::NotClosed { source })?;
-    head.anchor_trouble.into_iter().for_each(|trouble| log.say(&trouble));
+    head.anchor_trouble.into_iter().for_each(|trouble| log.with(|| warn!("{trouble}")));
     Ok((recovered, apps))
 }
 
@@ -80,7 +81,7 @@ pub async fn recover_lost(
 async fn declared(provider: &Provider) -> Result<(Vec<Bundle>, Targets), RecoveryError> {
     let documents = bundle(provider, &Bootstrap::root(), Bootstrap::engine(), [Bootstrap::store()]).await?;
     let governed = provider.govern(&documents, &BTreeMap::new()).await.ok_or(RecoveryError::Unreadable)?;
-    let Governed { controls: Controls { apps: reached, .. }, targets } = governed;
+    let Governed { controls: Controls { apps: reached, .. }, targets, .. } = governed;
     let mut bundles = Vec::new();
     for app in provider.documents().apps().keys() {
         let control = reached.get(app).ok_or_else(|| RecoveryError::Unreached { app: app.clone() })?;

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use setpoint_api::server::user;
 
-use super::run::{could_not, options, runtime};
+use super::run::{LogArguments, could_not, options, runtime};
 use super::{Context, Failure, Form};
 use crate::agent::erasing::{Wish, erase};
 use crate::complaint::told;
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut impl Wr
     }
     let actor = user(rustix::process::geteuid().as_raw());
     let wish = Wish { seq: *record, actor, reason: reason.clone() };
-    let erased = runtime()?.block_on(erase(options(config, context)?, wish));
+    let erased = runtime()?.block_on(erase(options(config, LogArguments::DEFAULT, context)?, wish));
     let by = erased.map_err(|error| could_not(told(&error)))?;
     match context.form {
         Form::Json => writeln!(output, "{:#}", json!({ "erased": record, "recorded": by }))?,

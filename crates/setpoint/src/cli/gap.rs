@@ -9,7 +9,7 @@ use serde_json::json;
 use setpoint_api::server::user;
 use setpoint_ledger::Standing;
 
-use super::run::{could_not, options, runtime};
+use super::run::{LogArguments, could_not, options, runtime};
 use super::{Context, Failure, Form};
 use crate::agent::gap::{Loss, Shown, gap};
 use crate::complaint::told;
@@ -54,7 +54,9 @@ pub(super) fn run(arguments: &Arguments, context: &Context, output: &mut impl Wr
     }
     let actor = user(rustix::process::geteuid().as_raw());
     let loss = lost.map(|lost| Loss { lost, actor, reason });
-    let shown = runtime()?.block_on(gap(options(config, context)?, loss)).map_err(|error| could_not(told(&error)))?;
+    let shown = runtime()?
+        .block_on(gap(options(config, LogArguments::DEFAULT, context)?, loss))
+        .map_err(|error| could_not(told(&error)))?;
     match context.form {
         Form::Json => writeln!(output, "{:#}", as_json(&shown))?,
         Form::Text => write!(output, "{}", as_text(&shown))?,

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::StyledStr;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::doors::{Clock, EnvironmentVariables};
+use crate::doors::{self, Clock, EnvironmentVariables};
 use crate::exit::Exit;
 use crate::show::Screen;
 
@@ -114,8 +114,12 @@ enum Colour {
 
 impl Colour {
     fn is_used(self, environment: &EnvironmentVariables) -> bool {
+        self.is_used_on(environment.terminal.is_some(), environment)
+    }
+
+    fn is_used_on(self, terminal: bool, environment: &EnvironmentVariables) -> bool {
         match self {
-            Self::Auto => environment.terminal.is_some() && !environment.colourless,
+            Self::Auto => terminal && !environment.colourless,
             Self::Always => true,
             Self::Never => false,
         }
@@ -183,6 +187,8 @@ struct Context {
     screen: Screen,
     /// The data directory; `None` if none was set and there is no home directory to search.
     data: Option<PathBuf>,
+    /// Whether the log has colours.
+    log_colour: bool,
 }
 
 impl Context {
@@ -191,6 +197,7 @@ impl Context {
         Self {
             form: global.output,
             screen: Screen { width: environment.terminal, colour, now: Clock::start().now() },
+            log_colour: global.color.is_used_on(doors::complaints_are_watched(), environment),
             data: global.data.or_else(|| environment.data.clone()),
         }
     }

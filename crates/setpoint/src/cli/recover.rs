@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use setpoint_api::server::user;
 
-use super::run::{could_not, options, runtime};
+use super::run::{LogArguments, could_not, options, runtime};
 use super::{Context, Failure, Form};
 use crate::agent::recovering::recover_lost;
 use crate::complaint::told;
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: Recover, context: &Context, output: &mut impl Write
     if reason.trim().is_empty() {
         return Err(could_not("a reason is required: `--reason \"…\"` is recorded with the recovery"));
     }
-    let options = options(&config, context)?;
+    let options = options(&config, LogArguments::DEFAULT, context)?;
     let recovered = runtime()?.block_on(recover_lost(options, user(rustix::process::geteuid().as_raw()), reason));
     let (Recovered { claims, former }, apps) = recovered.map_err(|error| could_not(told(&error)))?;
     match context.form {

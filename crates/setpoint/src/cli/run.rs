@@ -3,9 +3,8 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
 use setpoint_engine::Settings;
@@ -14,11 +13,11 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Context, Failure};
 use crate::agent::bootstrap::Bootstrap;
-use crate::agent::log::Complaints;
 use crate::agent::{AgentOptions, RunningAgent, set_back_of};
 use crate::complaint::told;
 use crate::doors::{self, Clock, OwnCluster, duration};
 use crate::exit::Exit;
+use crate::log::{self, Log};
 
 /// Run the agent, which holds the apps of this installation
 ///
@@ -37,6 +36,8 @@ pub(super) struct Run {
     /// Path of the bootstrap document
     #[arg(long, value_name = "FILE", default_value = "/etc/setpoint/bootstrap.yaml")]
     config: PathBuf,
+    #[command(flatten)]
+    log: LogArguments,
 }
 
 /// Converge once and print the result, for pipelines
@@ -64,6 +65,52 @@ pub(super) struct Apply {
     /// Maximum time to converge, such as `90s` or `10m`
     #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = span)]
     timeout: Span,
+    #[command(flatten)]
+    log: LogArguments,
+}
+
+/// The options of the log, which is written to the standard error.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct LogArguments {
+    /// Least important events that the log contains
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LogLevel::Info)]
+    log_level: LogLevel,
+    /// Format of the log, on standard error: text, or one JSON object for each event
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = LogForm::Text)]
+    log_format: LogForm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogForm {
+    Text,
+    Json,
+}
+
+impl LogArguments {
+    /// The defaults, for commands without these options.
+    pub(super) const DEFAULT: Self = Self { log_level: LogLevel::Info, log_format: LogForm::Text };
+
+    fn open(self, context: &Context) -> Log {
+        let level = match self.log_level {
+            LogLevel::Error => tracing::Level::ERROR,
+            LogLevel::Warn => tracing::Level::WARN,
+            LogLevel::Info => tracing::Level::INFO,
+            LogLevel::Debug => tracing::Level::DEBUG,
+        };
+        let form = match self.log_format {
+            LogForm::Text => log::Form::Text { colour: context.log_colour },
+            LogForm::Json => log::Form::Json,
+        };
+        Log::to_standard_error(log::Style { level, form })
+    }
 }
 
 fn span(text: &str) -> Result<Span, String> {
@@ -74,7 +121,7 @@ pub(super) fn could_not(text: impl Into<String>) -> Failure {
     Failure::Told(Exit::CouldNotRun, text.into())
 }
 
-pub(super) fn options(config: &Path, context: &Context) -> Result<AgentOptions, Failure> {
+pub(super) fn options(config: &Path, log: LogArguments, context: &Context) -> Result<AgentOptions, Failure> {
     let Some(data) = context.data.clone() else {
         return Err(could_not("cannot choose a data directory: there is no home directory; set it with `--data`"));
     };
@@ -86,7 +133,7 @@ pub(super) fn options(config: &Path, context: &Context) -> Result<AgentOptions, 
         settings: Settings::default(),
         own_cluster: OwnCluster::read(),
         program: doors::running_program(),
-        log: Arc::new(Complaints),
+        log: log.open(context),
     })
 }
 
@@ -95,7 +142,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
-    let options = options(&arguments.config, context)?;
+    let options = options(&arguments.config, arguments.log, context)?;
     runtime()?.block_on(async {
         let agent = RunningAgent::start(options).await.map_err(|error| could_not(told(&error)))?;
         writeln!(
@@ -130,7 +177,7 @@ pub(super) async fn told_to_stop() -> Result<(), Failure> {
 }
 
 pub(super) fn apply(arguments: &Apply, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
-    let options = options(&arguments.config, context)?;
+    let options = options(&arguments.config, arguments.log, context)?;
     runtime()?.block_on(async {
         let mut agent = RunningAgent::start(options).await.map_err(|error| could_not(told(&error)))?;
         let settled = tokio::time::timeout(duration(arguments.timeout), settled(&mut agent)).await;

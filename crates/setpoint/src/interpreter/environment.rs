@@ -10,7 +10,7 @@ use std::sync::Arc;
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Accepted;
-use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
+use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
 use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
@@ -19,6 +19,7 @@ use setpoint_ledger::{Ledger, Origin};
 use setpoint_target::{Answer, Target};
 
 use crate::doors::Clock;
+use crate::log::Log;
 
 /// A ledger that is being opened.
 pub type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Ledger>, Box<dyn Error + Send + Sync>>> + Send>>;
@@ -44,6 +45,8 @@ pub struct Rendering {
 pub struct Governed {
     pub controls: Controls,
     pub targets: Targets,
+    /// The names of the targets in the documents, for the log.
+    pub names: BTreeMap<TargetIdentity, TargetName>,
 }
 
 pub type Targets = BTreeMap<TargetIdentity, Arc<dyn Target>>;
@@ -90,10 +93,6 @@ pub trait Sources: Send + Sync + fmt::Debug {
 pub trait Messenger: Send + Sync + fmt::Debug {
     /// Delivers a note and returns whether it arrived. On `false` the machine tries again later.
     fn deliver<'a>(&'a self, note: &'a Note) -> Answer<'a, bool>;
-
-    /// Writes a line to the log: for messages that cannot wait for the ledger, because they are
-    /// about the ledger.
-    fn say(&self, line: &str);
 }
 
 /// Everything outside of the machine.
@@ -110,6 +109,7 @@ pub struct Environment {
     pub targets: Targets,
     pub sources: Arc<dyn Sources>,
     pub messenger: Arc<dyn Messenger>,
+    pub log: Log,
 }
 
 impl fmt::Debug for Environment {

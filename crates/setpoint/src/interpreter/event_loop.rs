@@ -6,21 +6,24 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use setpoint_core::digest::Digest;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Command, Declined, Effect, Event, Machine, OrderId, Settings, Ticket};
+use setpoint_engine::{Command, Controls, Declined, Effect, Event, Machine, OrderId, Settings, Ticket};
 use setpoint_ledger::Class;
 use setpoint_target::{Hint, Target};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{timeout, timeout_at};
+use tracing::{error, info};
 
-use super::environment::{Environment, Governed, Limits, Messenger, Rendering, Targets};
+use super::environment::{Environment, Governed, Limits, Rendering, Targets};
 use super::executor::{Executor, fenced};
 use super::handle::StopError;
 use super::ledger_queue::{LedgerQueue, Request};
 use super::worker::Worker;
 use crate::doors::{Clock, duration};
+use crate::log::Log;
 
 /// A message to the loop.
 #[derive(Debug)]
@@ -61,7 +64,7 @@ pub(super) struct EventLoop {
     machine: Machine,
     clock: Clock,
     patience: Span,
-    messenger: Arc<dyn Messenger>,
+    log: Log,
     hands: Arc<Executor>,
     desk: Arc<LedgerQueue>,
     lane: mpsc::UnboundedSender<Request>,
@@ -69,6 +72,8 @@ pub(super) struct EventLoop {
     pulse: watch::Sender<Pulse>,
     /// Every task but the loop itself. Dropping the set aborts them.
     tasks: JoinSet<()>,
+    /// The bundle of the documents in force.
+    documents: Option<Digest>,
     /// The time at which the machine wants to be woken.
     wake: Option<Timestamp>,
     /// Effects that were sent to targets, and when they can no longer land.
@@ -100,13 +105,14 @@ impl EventLoop {
             machine: Machine::new(settings),
             clock,
             patience,
-            messenger: Arc::clone(&surroundings.messenger),
+            log: surroundings.log.clone(),
             hands: Arc::new(Executor::new(Arc::clone(surroundings), patience, limits)),
             desk,
             lane,
             messages,
             pulse,
             tasks,
+            documents: None,
             wake: None,
             acting: BTreeMap::new(),
             writing: BTreeSet::new(),
@@ -125,7 +131,8 @@ impl EventLoop {
         let mut replaced = Vec::new();
         for (identity, target) in targets {
             if self.hands.connect(identity, target) {
-                let hints = hint(identity.clone(), Arc::clone(target), self.messages.clone());
+                let (hands, messages) = (Arc::clone(&self.hands), self.messages.clone());
+                let hints = hint(identity.clone(), Arc::clone(target), hands, messages);
                 let listener = self.tasks.spawn(hints);
                 if let Some(former) = self.listening.insert(identity.clone(), listener) {
                     former.abort();
@@ -142,8 +149,10 @@ impl EventLoop {
         while !self.is_done() {
             match self.next(&mut inbox).await {
                 Some(Message::Event(event)) => self.step(event),
-                Some(Message::Governed(Governed { controls, targets })) => {
+                Some(Message::Governed(Governed { controls, targets, names })) => {
+                    self.hands.contacts.name(&names);
                     let replaced = self.connect(&targets);
+                    self.note_controls(&controls);
                     self.step(Event::Controls(controls));
                     for target in replaced {
                         self.step(Event::Hinted { target, hint: Hint::Lost });
@@ -220,11 +229,22 @@ impl EventLoop {
         if self.pulse.borrow().trouble.as_ref() == trouble {
             return;
         }
-        self.messenger.say(&match trouble {
-            Some(trouble) => format!("nothing is changed, because the ledger is in trouble: {trouble}"),
-            None => "the ledger works again".to_owned(),
+        self.log.with(|| match trouble {
+            Some(trouble) => error!(reason = trouble, "nothing is changed, because the ledger is in trouble"),
+            None => info!("the ledger works again"),
         });
         self.pulse.send_modify(|pulse| pulse.trouble = trouble.cloned());
+    }
+
+    /// Logs documents that come into force. They are evaluated again for other reasons, too.
+    fn note_controls(&mut self, controls: &Controls) {
+        if controls.of == self.documents {
+            return;
+        }
+        self.documents = controls.of;
+        let [apps, stores, targets] =
+            [controls.apps.len(), controls.stores.len(), controls.targets.len()].map(|count| count as u64);
+        self.log.with(|| info!(apps, stores, targets, "control documents in force"));
     }
 
     /// Starts an effect. Returns an event at once only for effects that are no longer executed.
@@ -327,9 +347,16 @@ impl EventLoop {
 }
 
 /// Forwards a target's hints for as long as the loop runs.
-async fn hint(identity: TargetIdentity, target: Arc<dyn Target>, messages: mpsc::Sender<Message>) {
+async fn hint(
+    identity: TargetIdentity,
+    target: Arc<dyn Target>,
+    hands: Arc<Executor>,
+    messages: mpsc::Sender<Message>,
+) {
     loop {
-        let event = Event::Hinted { target: identity.clone(), hint: target.hints().await };
+        let hint = target.hints().await;
+        hands.contacts.hinted(&identity, &hint);
+        let event = Event::Hinted { target: identity.clone(), hint };
         if messages.send(Message::Event(event)).await.is_err() {
             return;
         }

@@ -26,6 +26,8 @@ use setpoint_target::{
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{timeout, timeout_at};
 
+use super::changes::Batch;
+use super::contacts::Contacts;
 use super::environment::{Environment, Governed, Limits, Rendering};
 use crate::doors::duration;
 
@@ -39,6 +41,8 @@ const LAST_WORDS: Span = Span::millis(500);
 #[derive(Debug)]
 pub(super) struct Executor {
     surroundings: Arc<Environment>,
+    /// The systems that were reached or not, for the log.
+    pub(super) contacts: Contacts,
     patience: Span,
     /// Permits for stores that responded to their last poll.
     fetch: Semaphore,
@@ -68,6 +72,7 @@ type Preview = for<'a> fn(&'a (dyn Target + 'static), &'a Resource, &'a Asker) -
 impl Executor {
     pub(super) fn new(surroundings: Arc<Environment>, patience: Span, limits: Limits) -> Self {
         Self {
+            contacts: Contacts::new(surroundings.log.clone()),
             patience,
             fetch: Semaphore::new(limits.fetches),
             fetch_in_doubt: Semaphore::new(limits.fetches),
@@ -92,6 +97,7 @@ impl Executor {
         }
         let turns = Arc::new(Semaphore::new(self.calls_per_target));
         reaches.insert(identity.clone(), (Arc::clone(target), turns));
+        self.contacts.connected(identity);
         self.connected.notify_waiters();
         true
     }
@@ -121,7 +127,9 @@ impl Executor {
     async fn head_of(&self, store: &StoreName) -> Option<Observed<VersionId>> {
         let trusted = self.answered().remove(store);
         let turns = if trusted { &self.fetch } else { &self.fetch_in_doubt };
-        let head = self.in_turn(turns, || self.surroundings.sources.poll(store, self.now())).await?;
+        let head = self.in_turn(turns, || self.surroundings.sources.poll(store, self.now())).await;
+        self.contacts.polled(store, head.as_ref(), self.now());
+        let head = head?;
         if head.is_known() {
             self.answered().insert(store.clone());
         }
@@ -134,8 +142,9 @@ impl Executor {
 
     pub(super) async fn render(self: Arc<Self>, ticket: Ticket, wanted: Rendering) -> Option<Event> {
         let call = || self.surroundings.sources.render(&wanted);
-        let outcome = self.in_turn(self.turns_of(&wanted.app), call).await?;
-        Some(Event::Rendered { ticket, outcome })
+        let outcome = self.in_turn(self.turns_of(&wanted.app), call).await;
+        self.contacts.rendered(&wanted.app, outcome.as_ref(), self.now());
+        Some(Event::Rendered { ticket, outcome: outcome? })
     }
 
     pub(super) async fn render_afresh(
@@ -178,10 +187,15 @@ impl Executor {
     ) -> Option<Event> {
         let observation = match self.reach(&target) {
             // The time of an observation is when it begins, which is after the wait for a permit.
-            Some((there, turns)) => self.in_turn(&turns, || there.observe(wanted, asker, self.now())).await?,
-            None => unseen(&wanted, &target, self.now()),
+            Some((there, turns)) => {
+                let observation = self.in_turn(&turns, || there.observe(wanted, asker, self.now())).await;
+                self.contacts.degraded(&target, there.degraded());
+                observation
+            }
+            None => Some(unseen(&wanted, &target, self.now())),
         };
-        Some(Event::Observed { ticket, observation })
+        self.contacts.observed(&target, observation.as_ref(), self.now());
+        Some(Event::Observed { ticket, observation: observation? })
     }
 
     /// Asks a target whether it would accept a resource, by one of its preview calls.
@@ -206,10 +220,12 @@ impl Executor {
         work: Vec<Work>,
         fence: Fence,
     ) -> Option<Event> {
+        let batch = Batch::of(&work);
         let outcomes = match self.reach(&target) {
             Some(reach) => self.executed(reach, work, fence).await,
             None => refused(work.len(), &refusal(RefusalClass::Unavailable, not_connected(&target))),
         };
+        batch.log(&self.surroundings.log, &self.contacts.name_of(&target), &outcomes);
         Some(Event::Executed { ticket, outcomes })
     }
 
@@ -334,6 +350,7 @@ mod tests {
     use super::super::environment::{Messenger, Sources};
     use super::*;
     use crate::doors::Clock;
+    use crate::log::Log;
 
     /// Stores and notifiers that never respond. Loading documents takes a moment.
     #[derive(Debug, Default)]
@@ -378,8 +395,6 @@ mod tests {
     }
 
     impl Messenger for Silence {
-        fn say(&self, _: &str) {}
-
         fn deliver<'a>(&'a self, _: &'a Note) -> Answer<'a, bool> {
             Box::pin(pending())
         }
@@ -403,6 +418,7 @@ mod tests {
             targets: BTreeMap::new(),
             sources,
             messenger: Arc::new(Silence::default()),
+            log: Log::silent(),
         };
         let hands = Executor::new(Arc::new(surroundings), Span::seconds(60), Limits::default());
         assert!(hands.connect(&identity(), &there), "no other target has this name");

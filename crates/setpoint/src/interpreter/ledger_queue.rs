@@ -13,8 +13,10 @@ use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::{BundleCache, Event, Ticket};
 use setpoint_ledger::{Batch, Class, Entry, Lease, LeaseRequest, Ledger, LedgerError};
 use tokio::time::timeout;
+use tracing::{info, warn};
 
 use super::environment::Environment;
+use super::recorded::Lines;
 use crate::complaint::told;
 use crate::doors::duration;
 
@@ -141,7 +143,10 @@ impl LedgerQueue {
 
     async fn acquire(&self, length: Span) -> Event {
         match self.bounded(self.acquired(length)).await {
-            Ok(Lease { epoch, expires, .. }) => Event::LeaseGranted { epoch, expires },
+            Ok(Lease { epoch, expires, .. }) => {
+                self.surroundings.log.with(|| info!(epoch, "lease of the ledger acquired"));
+                Event::LeaseGranted { epoch, expires }
+            }
             Err(failure) => Event::LeaseRefused { until: failure.held_until(), detail: told(&failure) },
         }
     }
@@ -158,7 +163,11 @@ impl LedgerQueue {
     async fn renew(&self, epoch: u64, length: Span) -> Event {
         match self.bounded(self.renewed(epoch, length)).await {
             Ok(expires) => Event::LeaseRenewed { epoch, expires },
-            Err(_) => Event::LeaseNotRenewed { epoch },
+            Err(failure) => {
+                let reason = told(&failure);
+                self.surroundings.log.with(|| warn!(epoch, reason, "cannot renew the lease of the ledger"));
+                Event::LeaseNotRenewed { epoch }
+            }
         }
     }
 
@@ -180,7 +189,11 @@ impl LedgerQueue {
 
     async fn load(&self, epoch: u64) -> Event {
         match self.bounded(self.loaded()).await {
-            Ok((facts, bundles)) => Event::Loaded { epoch, facts: Box::new(facts), bundles },
+            Ok((facts, bundles)) => {
+                let (apps, objects) = (facts.apps.len() as u64, facts.claims.len() as u64);
+                self.surroundings.log.with(|| info!(apps, objects, "state read from the ledger"));
+                Event::Loaded { epoch, facts: Box::new(facts), bundles }
+            }
             Err(failure) => Event::LoadFailed { epoch, detail: told(&failure) },
         }
     }
@@ -206,8 +219,12 @@ impl LedgerQueue {
         entries: Vec<Entry>,
         bundles: BTreeMap<Digest, Vec<u8>>,
     ) -> Event {
+        let lines = Lines::of(&entries);
         match self.bounded(self.appended(epoch, entries, bundles)).await {
-            Ok(()) => Event::Appended { ticket },
+            Ok(()) => {
+                lines.log(&self.surroundings.log);
+                Event::Appended { ticket }
+            }
             Err(failure) => Event::AppendFailed { ticket, class: failure.class(), detail: told(&failure) },
         }
     }
@@ -236,7 +253,10 @@ impl LedgerQueue {
         if *said == trouble {
             return;
         }
-        self.surroundings.messenger.say(trouble.as_deref().unwrap_or("the anchor of the ledger is written again"));
+        self.surroundings.log.with(|| match &trouble {
+            Some(trouble) => warn!("{trouble}"),
+            None => info!("the anchor of the ledger is written again"),
+        });
         *said = trouble;
     }
 

@@ -11,13 +11,17 @@
 //! | [`worker`], [`ledger_queue`] | requests to the ledger start and complete in order; concurrent ones share a sync |
 //! | [`executor`] | calls to targets, stores and notifiers, each with a permit and a timeout |
 //! | [`event_loop`] | the loop: one event, one step, its effects; one timer; the graceful stop |
+//! | [`recorded`], [`changes`], [`contacts`] | the log: decisions, results of changes, systems that fail |
 //! | [`handle`] | the interface for the rest of the process |
 
+mod changes;
+mod contacts;
 mod environment;
 mod event_loop;
 mod executor;
 mod handle;
 mod ledger_queue;
+mod recorded;
 mod worker;
 
 use std::sync::Arc;

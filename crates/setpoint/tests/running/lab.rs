@@ -7,14 +7,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint::agent::bootstrap::Bootstrap;
 use setpoint::agent::folder::DataFolder;
-use setpoint::agent::log::Log;
 use setpoint::agent::{AgentOptions, RunningAgent};
 use setpoint::doors::{Clock, OwnCluster};
+use setpoint::log::{CollectedLines, Log};
 use setpoint_api::answer::{AppDetail, AppState, DriftRecord, Ordered, Overview};
 use setpoint_api::question::{DriftQuestion, OrderKind, OrderRequest};
 use setpoint_api::{AskError, Client, socket_in};
@@ -281,21 +280,11 @@ pub(crate) fn file_document(path: &str, content: &str) -> String {
     )
 }
 
-/// Records the log lines of an agent.
-#[derive(Debug, Default)]
-struct Said(Mutex<Vec<String>>);
-
-impl Log for Said {
-    fn say(&self, line: &str) {
-        self.0.lock().expect("nobody panics with it").push(line.to_owned());
-    }
-}
-
 /// An agent that runs in this process and is reached through its socket.
 pub(crate) struct Agent {
     running: RunningAgent,
     client: Client,
-    log: Arc<Said>,
+    log: CollectedLines,
 }
 
 impl Agent {
@@ -307,7 +296,7 @@ impl Agent {
         settings: Settings,
         own_cluster: Option<OwnCluster>,
     ) -> Self {
-        let log = Arc::new(Said::default());
+        let log = CollectedLines::default();
         let client = Client::new(socket_in(&data));
         let options = AgentOptions {
             bootstrap: Bootstrap::read(bootstrap).expect("the document is valid"),
@@ -316,7 +305,7 @@ impl Agent {
             settings,
             own_cluster,
             program: program(),
-            log: Arc::clone(&log) as _,
+            log: Log::collecting(&log),
         };
         let running = RunningAgent::start(options).await.expect("it starts");
         Self { running, client, log }
@@ -353,7 +342,7 @@ impl Agent {
 
     /// Returns the log lines of the agent so far.
     pub(crate) fn said(&self) -> Vec<String> {
-        self.log.0.lock().expect("nobody panics with it").clone()
+        self.log.all()
     }
 
     /// Returns the number of renders since it started.

@@ -24,6 +24,7 @@
 //! - [`inside`]: an agent inside of the cluster that it manages.
 //! - [`judging`]: versions that are not followed: invalid documents, rewritten histories.
 //! - [`killing`]: an agent that is killed in the middle of changes, again and again.
+//! - [`logging`]: the log: changes and failures with their causes, one line each.
 //! - [`neighbours`]: others that write to a cluster at the same time: an autoscaler, an operator, a
 //!   controller that rewrites.
 //! - [`observing`]: apps that are only observed on a cluster: reported, never written.
@@ -61,6 +62,7 @@ mod inside;
 mod judging;
 mod killing;
 mod lab;
+mod logging;
 mod neighbours;
 mod obeying;
 mod observing;

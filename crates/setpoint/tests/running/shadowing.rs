@@ -138,7 +138,7 @@ async fn versions_that_both_refuse_are_told_apart_and_make_nothing_safe_to_leave
     let refused = |detail: &AppDetail| standing(detail).refused_by_both == 1;
     let detail = agent.until_app("hello", "has a version that both refuse", refused).await;
     assert_eq!((standing(&detail).compared, standing(&detail).is_over()), (0, false));
-    assert!(says(&agent, "is refused by both, and not counted (0 of 1)\n  apps/hello: we refuse it: "));
+    assert!(says(&agent, "is refused by both, and not counted (0 of 1): apps/hello: we refuse it: "));
     assert!(!says(&agent, "safe to leave"), "{:?}", agent.said());
     for command in ["get", "why"] {
         let told = lab.told(&[command, "hello"]);

@@ -17,7 +17,7 @@ use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, futimens};
 use setpoint_core::canonical;
@@ -28,11 +28,12 @@ use setpoint_core::secret::holds_secrets;
 use setpoint_engine::accept::{
     AppSource, By, Considered, Footprint, Kinds, Trees, known_beforehand, recalled, rendered,
 };
+use tracing::warn;
 
 use self::cache::{Bounds, Name, RenderCache};
 use self::entry::{Entry, Unusable};
-use super::log::Log;
 use crate::complaint::told;
+use crate::log::Log;
 
 /// The extension of a file that is not complete yet.
 const UNFINISHED: &str = "next";
@@ -51,17 +52,17 @@ pub(super) struct Renders {
     troubled: AtomicBool,
     /// The warnings logged for each app.
     warned: Mutex<BTreeMap<AppId, Vec<String>>>,
-    log: Arc<dyn Log>,
+    log: Log,
 }
 
 impl Renders {
     /// Opens the directory, creates it if it does not exist, and finds its entries. If that fails,
     /// nothing is cached.
-    pub(super) fn open(folder: PathBuf, key: DigestKey, log: Arc<dyn Log>) -> Self {
+    pub(super) fn open(folder: PathBuf, key: DigestKey, log: Log) -> Self {
         Self::bounded(folder, key, Bounds::default(), log)
     }
 
-    fn bounded(folder: PathBuf, key: DigestKey, bounds: Bounds, log: Arc<dyn Log>) -> Self {
+    fn bounded(folder: PathBuf, key: DigestKey, bounds: Bounds, log: Log) -> Self {
         let (shelf, made, begun) = (Mutex::new(RenderCache::new(bounds)), AtomicU64::new(0), AtomicU64::new(0));
         let renders =
             Self { folder, key, shelf, made, begun, troubled: AtomicBool::new(false), warned: Mutex::default(), log };
@@ -106,7 +107,7 @@ impl Renders {
             if warnings.is_empty() { warned.remove(app) } else { warned.insert(app.clone(), warnings.to_vec()) };
         for warning in warnings.iter().filter(|warning| before.as_ref().is_none_or(|before| !before.contains(warning)))
         {
-            self.log.say(&format!("app {app}: {warning}"));
+            self.log.with(|| warn!(app = %app, "{warning}"));
         }
     }
 
@@ -155,9 +156,9 @@ impl Renders {
             Unusable::Outdated => {}
             Unusable::Unreadable { .. } | Unusable::Damaged | Unusable::OfAnother { .. } => {
                 let (path, why) = (path.display(), told(why));
-                self.log.say(&format!(
-                    "the cached render {path} is not used: {why}; it is removed, and {app} is rendered instead"
-                ));
+                self.log.with(|| {
+                    warn!(app = %app, "the cached render {path} is not used: {why}; it is removed, and the app is rendered");
+                });
             }
         }
         remove(&path);
@@ -227,7 +228,7 @@ impl Renders {
     fn not_kept(&self, error: &io::Error) {
         if !self.troubled.swap(true, Ordering::Relaxed) {
             let folder = self.folder.display();
-            self.log.say(&format!("cannot cache renders in {folder}, so apps are rendered more often: {error}"));
+            self.log.with(|| warn!("cannot cache renders in {folder}, so apps are rendered more often: {error}"));
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use setpoint_core::key::Key;
@@ -14,7 +15,7 @@ use setpoint_store::{MemoryTree, StorePath, Tree};
 use setpoint_target::Unidentifiable;
 
 use super::*;
-use crate::agent::log::Said;
+use crate::log::{CollectedLines, Log};
 
 /// Identifies every object by its name.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ impl Kinds for Things {
 struct Scene {
     folder: tempfile::TempDir,
     documents: ControlDocuments,
-    said: Arc<Said>,
+    said: CollectedLines,
     bounds: Bounds,
 }
 
@@ -61,7 +62,7 @@ impl Scene {
             documents_of(&MemoryTree::of([("control/all.yaml", text.as_str())]), &path("control"), &|_| Vec::new());
         let Ok((documents, _)) = read else { panic!("the documents are valid") };
         let folder = tempfile::tempdir().expect("a folder");
-        Self { folder, documents, said: Arc::default(), bounds: Bounds::default() }
+        Self { folder, documents, said: CollectedLines::default(), bounds: Bounds::default() }
     }
 
     /// Opens the cache in another process of the installation.
@@ -71,7 +72,7 @@ impl Scene {
 
     fn renders_of(&self, installation: u8) -> Renders {
         let key = DigestKey::new([installation; 32]);
-        Renders::bounded(self.folder.path().join("renders"), key, self.bounds, Arc::clone(&self.said) as _)
+        Renders::bounded(self.folder.path().join("renders"), key, self.bounds, Log::collecting(&self.said))
     }
 
     fn source(&self, name: &str) -> AppSource {
@@ -98,7 +99,7 @@ impl Scene {
     }
 
     fn said(&self) -> Vec<String> {
-        std::mem::take(&mut *self.said.0.lock().unwrap())
+        self.said.take()
     }
 }
 
@@ -135,7 +136,7 @@ fn what_a_render_is_warned_of_is_said_once_and_again_when_it_is_another() {
         scene.said()
     };
     let commented = thing("Thing", "spec: { list: [a] } # {\"$ref\": \"#/definitions/x\"}");
-    let warning = "app default/one: one/a.yaml:4: the schema in this comment is not read: name it under `openapi`";
+    let warning = "WARN  one/a.yaml:4: the schema in this comment is not read: name it under `openapi` app=default/one";
     assert_eq!(render(&commented), [warning]);
     assert_eq!(render(&commented), [""; 0], "it was logged before");
     assert_eq!(render(&thing("Thing", "")), [""; 0]);
@@ -296,7 +297,7 @@ fn a_folder_that_cannot_be_written_is_said_once_and_everything_is_rendered() {
         assert!(scene.considered(&renders, "one", text).1);
     }
     let said = scene.said();
-    assert!(said.len() == 1 && said[0].starts_with("cannot cache renders in "), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("cannot cache renders in "), "{said:?}");
     fs::create_dir(scene.folder.path().join("renders")).expect("it is ours");
     assert!(scene.considered(&renders, "one", "a").1 && !scene.considered(&renders, "one", "a").1);
     assert_eq!(scene.said(), [""; 0]);

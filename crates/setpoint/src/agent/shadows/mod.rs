@@ -20,13 +20,14 @@ use setpoint_core::version::Revision;
 use setpoint_documents::Shadow;
 use setpoint_engine::accept::{AppSource, Trees};
 use setpoint_render::{Limits, Request, both_sides};
+use tracing::info;
 
 use self::outcome::Outcome;
 use self::written::{ComparisonFiles, Comparisons};
-use super::log::Log;
 use super::renderers::Renderers;
 use crate::complaint::told;
 use crate::doors::Clock;
+use crate::log::Log;
 use crate::sides::TRIED_AGAIN;
 
 /// A version that Setpoint has rendered.
@@ -43,7 +44,7 @@ pub(super) struct Shadows {
     shelf: ComparisonFiles,
     renderers: Arc<Renderers>,
     clock: Clock,
-    log: Arc<dyn Log>,
+    log: Log,
     desk: Mutex<ComparisonQueue>,
 }
 
@@ -70,7 +71,7 @@ impl ComparisonQueue {
 }
 
 impl Shadows {
-    pub(super) fn new(folder: PathBuf, renderers: Arc<Renderers>, clock: Clock, log: Arc<dyn Log>) -> Self {
+    pub(super) fn new(folder: PathBuf, renderers: Arc<Renderers>, clock: Clock, log: Log) -> Self {
         Self { shelf: ComparisonFiles { folder }, renderers, clock, log, desk: Mutex::default() }
     }
 
@@ -211,7 +212,7 @@ impl Shadows {
             Outcome::Different(lines) => ("rendered otherwise by the other program", lines.as_slice()),
             Outcome::Refused(lines) => ("refused by both, and not counted", lines.as_slice()),
         };
-        let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
+        let lines = if lines.is_empty() { String::new() } else { format!(": {}", lines.join("; ")) };
         known.add(&job.revision, self.clock.now(), outcome);
         self.say(app, &format!("{} is {what} ({} of {versions}){lines}", job.revision, known.compared.len()));
         self.keep(known);
@@ -252,7 +253,7 @@ impl Shadows {
     }
 
     fn say(&self, app: &AppId, line: &str) {
-        self.log.say(&format!("shadow of {app}: {line}"));
+        self.log.with(|| info!(app = %app, "shadow: {line}"));
     }
 
     fn desk(&self) -> MutexGuard<'_, ComparisonQueue> {

@@ -7,21 +7,21 @@ use setpoint_engine::accept::documents_of;
 use setpoint_store::{MemoryTree, StorePath};
 
 use super::*;
-use crate::agent::log::Said;
+use crate::log::{CollectedLines, Log};
 
 /// An agent's shadows, whose programs cannot be run.
 struct Scene {
     shadows: Shadows,
-    said: Arc<Said>,
+    said: CollectedLines,
     _folder: tempfile::TempDir,
 }
 
 impl Scene {
     fn new() -> Self {
-        let (folder, said) = (tempfile::tempdir().expect("a folder"), Arc::<Said>::default());
+        let (folder, said) = (tempfile::tempdir().expect("a folder"), CollectedLines::default());
         let renderers = Renderers::new(Vec::new(), folder.path().join("trees"), PathBuf::from("/nowhere/setpoint"));
         let clock = Clock::at(Timestamp::from_millis(1));
-        let shadows = Shadows::new(folder.path().join("shadows"), Arc::new(renderers), clock, Arc::clone(&said) as _);
+        let shadows = Shadows::new(folder.path().join("shadows"), Arc::new(renderers), clock, Log::collecting(&said));
         Self { shadows, said, _folder: folder }
     }
 
@@ -32,7 +32,7 @@ impl Scene {
     }
 
     fn said(&self, text: &str) -> bool {
-        self.said.0.lock().unwrap().iter().any(|line| line.contains(text))
+        self.said.all().iter().any(|line| line.contains(text))
     }
 }
 

@@ -10,6 +10,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::name::{TargetIdentity, TargetName};
 use setpoint_documents::TargetSpec;
 use setpoint_engine::accept::{ControlDocuments, ReachedTarget};
+use tracing::warn;
 
 use super::{Connected, Provider};
 use crate::agent::connect::{Connector, Reach};
@@ -59,7 +60,11 @@ impl Provider {
     }
 
     fn not_reached(&self, documents: &ControlDocuments, name: &TargetName, problem: String) -> UnreachedTarget {
-        self.log.say(&format!("target {name} cannot be reached: {problem}"));
+        let before = self.state().unreached.iter().any(|before| before.target == *name && before.problem == problem);
+        // It is tried again every half minute.
+        if !before {
+            self.log.with(|| warn!(target = %name, reason = problem, "the target cannot be reached"));
+        }
         let waiting = documents.apps().iter().filter(|(_, app)| app.spec.target == *name);
         UnreachedTarget { target: name.clone(), problem, waiting: waiting.map(|(id, _)| id.clone()).collect() }
     }
@@ -108,7 +113,7 @@ impl Provider {
                     let spec = Some(document.spec.clone());
                     state.stores.insert(name.clone(), Connected { spec, made_from: None, connection });
                 }
-                Err(error) => self.log.say(&format!("store {name} cannot be used: {error}")),
+                Err(error) => self.log.with(|| warn!(store = %name, reason = %error, "the store cannot be used")),
             }
         }
         (state.documents, state.of) = (Arc::clone(documents), Some(of));

@@ -23,6 +23,7 @@ use setpoint_engine::accept::{AppSource, By, Considered, ControlDocuments, Kinds
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
 use setpoint_target::{Answer, Target};
+use tracing::{debug, error, info, warn};
 
 use self::working::Work;
 use super::bootstrap::Bootstrap;
@@ -30,11 +31,11 @@ use super::cluster::target_problems;
 use super::connect::{Connector, Reach, folder_of};
 use super::footprints::Footprints;
 use super::lineage::{Lineages, worse};
-use super::log::Log;
 use super::renderers::Renderers;
 use super::renders::Renders;
 use super::shadows::Shadows;
 use crate::interpreter::{Governed, Rendering, Sources, Targets};
+use crate::log::Log;
 
 /// The interval at which an unreachable target is tried again.
 const RETRY: Span = Span::seconds(30);
@@ -46,7 +47,7 @@ pub(super) struct Provider {
     bootstrap: Bootstrap,
     /// The directory of the control documents.
     folder: StorePath,
-    log: Arc<dyn Log>,
+    log: Log,
     state: Mutex<State>,
     footprints: Footprints,
     lineages: Lineages,
@@ -95,7 +96,7 @@ impl Provider {
         connector: Connector,
         bootstrap: Bootstrap,
         renderings: Renderings,
-        log: Arc<dyn Log>,
+        log: Log,
     ) -> Result<Self, StoreError> {
         let store = connector.bootstrap_store(&bootstrap)?;
         let folder = folder_of(&bootstrap.spec.path)?;
@@ -326,7 +327,7 @@ impl Provider {
             shadows.keep_only(&shadowed.map(|(app, _)| app).collect());
         });
         if let Err(why) = forgotten.await {
-            self.log.say(&format!("cannot remove the cached state of removed apps: {why}"));
+            self.log.with(|| warn!(reason = %why, "cannot remove the cached state of removed apps"));
         }
     }
 
@@ -342,14 +343,18 @@ impl Provider {
         self.forget_others(Arc::clone(&documents)).await;
         let worked_out = documents.controls(self.connector.clock.now(), &reached, known);
         for (app, target) in &worked_out.unreached {
-            self.log.say(&format!("app {app} waits for target {target}, whose identity is not known yet"));
+            self.log.with(|| debug!(app = %app, target = %target, "the app waits for the identity of its target"));
         }
         let mut controls = worked_out.controls;
         let retry = (!worked_out.unreached.is_empty()).then(|| self.connector.clock.now() + RETRY);
         controls.valid_until = worked_out.valid_until.into_iter().chain(retry).min();
         self.bootstrap.govern(&mut controls, Some(of));
-        let targets: Targets = self.connections().into_iter().map(|(_, identity, target)| (identity, target)).collect();
-        Governed { controls, targets }
+        let (mut targets, mut names) = (Targets::new(), BTreeMap::new());
+        for (name, identity, target) in self.connections() {
+            targets.insert(identity.clone(), target);
+            names.insert(identity, name);
+        }
+        Governed { controls, targets, names }
     }
 }
 
@@ -393,7 +398,7 @@ impl Sources for Provider {
                 Some(connected) => {
                     let head = connected.poll(now).await;
                     for notice in connected.take_notices() {
-                        self.log.say(&format!("store {store}: {notice}"));
+                        self.log.with(|| info!(store = %store, "{notice}"));
                     }
                     head
                 }
@@ -443,7 +448,7 @@ impl Sources for Provider {
                     // They were valid when they were accepted, perhaps by another version of this
                     // program.
                     let problems = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-                    self.log.say(&format!("cannot read the accepted control documents: {problems}"));
+                    self.log.with(|| error!(reason = problems, "cannot read the accepted control documents"));
                     None
                 }
             }
