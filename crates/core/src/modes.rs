@@ -128,6 +128,11 @@ impl States {
         self.0 & 1 << state as u16 != 0
     }
 
+    /// Returns the state in which the app has no document in force, if it is in one.
+    pub fn without_document(self) -> Option<State> {
+        [State::Frozen, State::TargetMoved, State::TargetUnknown].into_iter().find(|state| self.contains(*state))
+    }
+
     /// Returns the strictest permission of all states, and the state that decided it.
     pub fn permission(self, cause: Cause) -> (Permission, State) {
         State::ALL

@@ -1,5 +1,5 @@
 //! Tests of the engine: the accept plane, from polls and trees to candidates and controls;
-//! takeovers of the log; targets that fail or turn out to be others; attribution; healing; sweeps;
+//! takeovers of the log and of objects; targets that fail or turn out to be others; attribution; healing; sweeps;
 //! gates, windows, deletes and notes; and the reaction to records that the ledger refuses. Tests of
 //! the machine as a whole use a [`stage`].
 
@@ -11,6 +11,7 @@ mod control_documents;
 mod controls;
 mod deleting;
 mod gates;
+mod handing_over;
 mod healing;
 mod holding;
 mod identities;

@@ -104,6 +104,13 @@ fn judge<'a>(draft: &mut Draft<'a>, seen: &Seen<'a>, presence: &'a Presence) {
         draft.withhold(seen.key, cause, Why::OwnedByOther { app: owner.app.clone() });
         return;
     }
+    // Of two apps without documents, each would take the object from the other, for ever.
+    let idle = draft.snapshot.states.without_document().filter(|_| seen.from().is_some());
+    if let Some(state) = idle {
+        draft.decision.in_sync = false;
+        let cause = declared_cause(draft, seen);
+        return draft.withhold(seen.key, cause, Why::State { state });
+    }
     match presence {
         Presence::Absent => absent(draft, seen),
         Presence::Present(live) => present(draft, seen, live),

@@ -143,10 +143,12 @@ impl Machine {
         let Some(kept) = self.apps.get(app) else { return true };
         let Phase::Acting(batch) = &kept.phase else { return true };
         let outside = |key: &Key| kept.control.as_ref().is_some_and(|control| !control.rules.boundary.allows(key));
+        let declared_again = |step: &Step| step.from.as_ref().is_some_and(|from| self.still_declares(from, &step.key));
         let forbidden = |step: &Step| {
             let wanted_elsewhere = || self.holdings.declared_by_other(&facts.target, &step.key, app).is_some();
             states.permission(step.cause).0 != Permission::Act
                 || outside(&step.key)
+                || declared_again(step)
                 || step.verb == Verb::Delete && (breaker || wanted_elsewhere())
         };
         newest != Some(batch.bundle) || self.is_retiring(app) != batch.retiring || batch.left.iter().any(forbidden)

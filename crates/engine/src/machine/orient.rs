@@ -149,7 +149,7 @@ impl Machine {
     /// Reports whether the owner of a claim declares its key in the bundle at which it is held
     /// *now*: windows open and close, and controls change, without a new bundle. While the owner's
     /// document is unknown, any bundle that it may be held at counts.
-    fn still_declares(&self, owner: &AppId, key: &Key) -> bool {
+    pub(super) fn still_declares(&self, owner: &AppId, key: &Key) -> bool {
         if self.has_given_up(owner) {
             return false;
         }

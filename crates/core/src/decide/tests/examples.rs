@@ -343,6 +343,24 @@ fn a_resource_moves_between_apps_without_a_delete() {
 }
 
 #[test]
+fn an_app_without_a_document_takes_nothing_over() {
+    let other: AppId = "web/old".parse().unwrap();
+    let theirs = Claim { app: other.clone(), ..claim(1, Some("u1")) };
+    let elsewhere = Elsewhere { app: other, claim: Some(Arc::new(theirs)), declares: false };
+    for state in [State::Frozen, State::TargetMoved, State::TargetUnknown] {
+        let mut equal = World::new(&[(1, 1)]).live(1, "u1", 1);
+        let mut gone = World::new(&[(1, 1)]).absent(1);
+        for world in [&mut equal, &mut gone] {
+            world.states = [state].into_iter().collect();
+            world.elsewhere.insert(key(1), elsewhere.clone());
+            let decision = world.decide();
+            assert_eq!(reasons(&decision), [Why::State { state }]);
+            assert!(decision.plan.is_empty() && decision.changes.is_empty() && !decision.in_sync, "{decision:?}");
+        }
+    }
+}
+
+#[test]
 fn a_target_that_may_lag_is_believed_about_absence_only_after_a_while() {
     let mut world = World::new(&[(1, 1)]).converged(1, "u1", 1).absent(1).claim(2, Some("u2")).absent(2);
     world.target.fresh_reads = false;
