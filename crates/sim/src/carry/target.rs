@@ -27,6 +27,7 @@ impl World {
         let lags = !self.universe.targets[target].fresh_reads;
         let stale =
             self.script.stale_look == Some(self.script.looks) || lags && self.strikes(Fault::StaleRead, "stale look");
+        self.forget_past(target);
         let mut observation = match self.past[target].len() {
             past if stale && lags && past > 0 => {
                 let n = self.tape.pick("how stale", past as u32) as usize;

@@ -36,6 +36,12 @@ use crate::universe::{Universe, settings};
 use operators::{Backup, Operator};
 pub use telling::reason_name;
 
+/// How far a target without fresh reads lags behind at most, in milliseconds. The engine reckons with
+/// more.
+const LONGEST_LAG: u64 = 45_000;
+/// The number of states of such a target from which reads are answered.
+const MOST_PAST: usize = 6;
+
 /// A scheduled happening.
 #[derive(Debug)]
 pub(crate) enum Happening {
@@ -358,6 +364,14 @@ impl World {
         instance.up && instance.life == who.life
     }
 
+    /// Forgets the states of a target that were replaced too long ago for any read to return them.
+    pub(crate) fn forget_past(&mut self, target: usize) {
+        let past = &mut self.past[target];
+        while past.get(1).is_some_and(|(replaced, _)| self.now - replaced > LONGEST_LAG) {
+            past.pop_front();
+        }
+    }
+
     /// Sends a hint to every instance, or loses, duplicates or delays it.
     pub(crate) fn hint(&mut self, target: usize) {
         if self.is_cluster(target) {
@@ -373,7 +387,7 @@ impl World {
         if !self.universe.targets[target].fresh_reads {
             past.push_back((self.now, self.targets[target].clone()));
         }
-        while past.len() > 6 || past.front().is_some_and(|(at, _)| self.now - at > 45_000) && past.len() > 1 {
+        if past.len() > MOST_PAST {
             past.pop_front();
         }
         let identity = self.targets[target].identity().clone();
