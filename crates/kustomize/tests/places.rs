@@ -91,7 +91,7 @@ fn what_is_taken_in_is_told_where_it_is_or_where_it_is_named() {
         ("components:\n- ../gone\n", "kustomization.yaml:4", "unable to find one of"),
         ("openapi:\n  path: gone.json\n", "kustomization.yaml:4", "is not there"),
         ("openapi:\n  version: v0\n", "kustomization.yaml:4", "OpenAPI version is not built in"),
-        ("crds:\n- list.yaml\n", "list.yaml:1", "a map of definitions is expected"),
+        ("crds:\n- list.yaml\n", "list.yaml:1", "expected a map of definitions"),
         ("crds:\n- gone.yaml\n", "kustomization.yaml:4", "is not there"),
         ("helmCharts:\n- {name: a}\n", "kustomization.yaml:4", "`helmCharts`"),
         ("sortOptions:\n  order: none\n", "kustomization.yaml:4", "must be one of [fifo, legacy]"),
@@ -205,13 +205,13 @@ fn generators_and_plugins_are_told_by_their_entry_or_document() {
         ("generators:\n- generator.yaml\n", "generator.yaml:2", "invalid literal source a"),
         ("generators:\n- gone.yaml\n", "kustomization.yaml:4", "is not there"),
         ("generators:\n- patch.yaml\n", "patch.yaml:2", "external plugins disabled"),
-        ("transformers:\n- transformer.yaml\n", "transformer.yaml:6", "labels.a: a text is expected"),
+        ("transformers:\n- transformer.yaml\n", "transformer.yaml:6", "labels.a: expected a text"),
         ("transformers:\n- value.yaml\n", "value.yaml:1", "must specify at least one target"),
         ("transformers:\n- generator.yaml\n", "generator.yaml:2", "not a transformer"),
         (
             "transformers:\n- value.yaml\n- |-\n  apiVersion: builtin\n  kind: LabelTransformer\n  metadata: {name: l}\n  labels: []\n",
             "kustomization.yaml:5",
-            "labels: a map of texts is expected",
+            "labels: expected a map of texts",
         ),
         (
             "generators:\n- |-\n  apiVersion: builtin\n  kind: X\n",
@@ -285,7 +285,7 @@ fn transformers_and_their_configuration_are_told_by_field() {
         (
             "replacements:\n- {sourceValue: a, targets: [{select: {}, reject: [null]}]}\n",
             "kustomization.yaml:4",
-            "targets[0].reject[0]: a selector is expected",
+            "targets[0].reject[0]: expected a selector",
         ),
         ("replacements:\n- path: gone.yaml\n", "kustomization.yaml:4", "is not there"),
         (

@@ -109,7 +109,7 @@ fn a_folder_without_keys_or_with_half_a_key_is_exit_1() {
 #[test]
 fn the_help_of_verify_teaches_where_the_key_comes_from() {
     let run = run(&["ledger", "verify", "--help"]);
-    for part in ["setpoint ledger key data", "kept elsewhere", "--anchor"] {
+    for part in ["setpoint ledger key data", "store it elsewhere", "--anchor"] {
         assert!(run.output.contains(part), "no `{part}` in:\n{}", run.output);
     }
 }

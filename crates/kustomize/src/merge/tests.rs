@@ -111,7 +111,7 @@ fn errors_say_where_and_what_to_write() {
     assert_eq!(
         error("{spec: {containers: [{name: a, env: {b: c}}]}}"),
         "`spec.containers.[name=a].env`: wrong node kind: expected SequenceNode but got MappingNode; \
-         write the same kind of node in the patch as in the resource, or remove the field by a patch before"
+         write the same kind of node in the patch as in the resource, or remove the field by an earlier patch"
     );
     assert_eq!(
         error("{spec: {$patch: drop}}"),

@@ -302,7 +302,7 @@ fn the_bound_is_one_for_all_resources() {
         let text = format!("kind: A\n{field}\n---\n").repeat(100);
         let problems = substitute(&mut resources(&text), &long, Undeclared::Refuse, Origin::default()).unwrap_err();
         assert_eq!(problems.len(), 1, "{field}");
-        assert!(problems[0].to_string().contains("grows beyond 67108864 bytes"), "{}", problems[0]);
+        assert!(problems[0].to_string().contains("takes more than 67108864 bytes"), "{}", problems[0]);
     }
 }
 

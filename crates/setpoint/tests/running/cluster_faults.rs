@@ -246,7 +246,7 @@ mod envtest {
         assert_eq!(broken.effects_since(&then), wanted);
         assert_eq!(theirs.map(|name| broken.scene.uid(name)), uids, "they are the same objects");
         let history = broken.scene.lab.told(&["history", "shop"]);
-        assert!(history.contains("it is looked at and decided anew"), "{history}");
+        assert!(history.contains("it is read and decided again"), "{history}");
         agent.stop().await;
     }
 

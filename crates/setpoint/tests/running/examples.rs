@@ -104,6 +104,10 @@ mod envtest {
         let status = json!({ "status": {
             "observedGeneration": 1, "replicas": replicas, "updatedReplicas": replicas,
             "readyReplicas": replicas, "availableReplicas": replicas,
+            "conditions": [
+                { "type": "Available", "status": "True" },
+                { "type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable" },
+            ],
         }});
         let patch = ("application/merge-patch+json", status.to_string());
         server.request("PATCH", &path, Some((patch.0, patch.1.as_bytes()))).succeeded();

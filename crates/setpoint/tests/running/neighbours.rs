@@ -94,7 +94,7 @@ mod envtest {
             assert_eq!((record.key.name(), record.cause), ("first", Cause::Drift));
             assert!(record.writer.name().starts_with("rewriter (update"), "{record:?}");
         }
-        let told: Vec<_> = agent.said().into_iter().filter(|line| line.contains("again and again")).collect();
+        let told: Vec<_> = agent.said().into_iter().filter(|line| line.contains("keeps being changed")).collect();
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("last writer: rewriter") && told[0].contains("ever more slowly"), "{told:?}");
         agent.until_app("shop", "leaves it alone", |detail| withholds(detail, "a fight with another writer")).await;

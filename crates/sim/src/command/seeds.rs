@@ -89,10 +89,10 @@ mod tests {
             (["--sedes", "9"].as_slice(), "there is no option `--sedes`"),
             (&["--seeds"], "--seeds needs a value"),
             (&["--seeds", "many"], "--seeds: `many` is not a number"),
-            (&["--seeds", "0"], "nothing is shown by no seed"),
-            (&["--from", "18446744073709551615"], "there are not so many seeds"),
+            (&["--seeds", "0"], "at least one seed is required"),
+            (&["--from", "18446744073709551615"], "exceed the range of 64 bits"),
             (&["--only", "moons"], "`moons` is neither"),
-            (&["--replay", "a.tape", "--seeds", "5"], "give --replay alone"),
+            (&["--replay", "a.tape", "--seeds", "5"], "use --replay alone"),
         ] {
             let read = Asked::read(options);
             assert!(read.as_ref().is_err_and(|told| told.contains(problem)), "{options:?}: {read:?}");

@@ -86,7 +86,7 @@ apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata: {name: web}",
         &[
-            ("", Progressing, "not yet found"),
+            ("", Progressing, "not found its scale target yet"),
             (
                 "status: {conditions: [{type: AbleToScale, status: 'False', reason: FailedGetScale, message: not found}]}",
                 Degraded,

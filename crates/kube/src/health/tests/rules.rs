@@ -72,7 +72,7 @@ fn lists_numbers_and_conditions_can_be_asked() {
 fn what_cannot_be_evaluated_is_unknown_and_says_why() {
     for (expression, words) in [
         ("self.status.missing == 1", "no `missing`"),
-        ("self.status.phase", "not true or false"),
+        ("self.status.phase", "not in true or false"),
         ("self.status.phase + 1 == 2", "cannot be evaluated"),
         ("self.status.items[5] == 1", "cannot be evaluated"),
         ("nothing(self)", "`nothing`"),
