@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use setpoint_api::answer::{
-    AppDetail, AppTree, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer,
+    AppDetail, AppSummary, AppTree, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer,
 };
 use setpoint_api::canned::CannedAgent;
 use setpoint_api::question::{OrderKind, OrderRequest};
@@ -140,6 +140,67 @@ fn logs_of_which_none_could_be_read_are_exit_4_and_no_empty_log() {
     {
         assert_eq!(Place::new().run(wrong).code, Some(1), "{wrong:?}");
     }
+}
+
+#[test]
+fn a_status_shows_the_apps_that_its_filters_select() {
+    let place = Place::new();
+    let apps = |arguments: &[&str]| {
+        let overview: Overview = place.json(&[&["status"], arguments].concat());
+        overview.apps.iter().map(|app| app.app.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(apps(&[]), ["default/motd", "web/shop"]);
+    for select_shop in [
+        &["shop"][..],
+        &["web/*"],
+        &["w?b/sh*p", "nothing"],
+        &["--scope", "web"],
+        &["--state", "held", "--state", "frozen"],
+    ] {
+        assert_eq!(apps(select_shop), ["web/shop"], "{select_shop:?}");
+    }
+    assert_eq!(apps(&["--state", "converged"]), ["default/motd"]);
+    assert_eq!(apps(&["--scope", "web", "--state", "converged"]), [] as [&str; 0]);
+    let target = &place.agent.overview.targets[0];
+    let on_target = place.agent.overview.apps.iter().filter(|app| app.target == target.identity).count();
+    assert_eq!(apps(&["--target", target.target.as_str()]).len(), on_target);
+    assert_eq!(apps(&["--target", target.identity.as_str()]).len(), on_target);
+    assert_eq!(apps(&["--target", "elsewhere"]), [] as [&str; 0]);
+
+    let page = place.run(&["status", "--scope", "web"]).output;
+    assert!(page.contains("1 of 2 apps match the filter") && !page.contains("default/motd"), "{page}");
+    let wrong = place.run(&["status", "--state", "broken"]);
+    assert!(wrong.code == Some(1) && wrong.complaints.contains("`out-of-sync`"), "{wrong:?}");
+}
+
+#[test]
+fn a_status_of_many_apps_shows_those_that_need_attention_first() {
+    let mut agent = CannedAgent::example();
+    let calm = agent.overview.apps[0].clone();
+    for number in 0..9_998 {
+        agent
+            .overview
+            .apps
+            .insert(0, AppSummary { app: format!("all/app-{number}").parse().expect("a name"), ..calm.clone() });
+    }
+    let place = Place::with(agent);
+    let page = place.run(&["status"]).output;
+    assert!(page.len() < 20_000 && page.contains("9950 more apps: show them with --all"), "{page}");
+    assert!(page.contains("10000") && page.contains("web/shop"), "{page}");
+    let first = page.lines().skip_while(|line| !line.starts_with("APP ")).nth(1).expect("a row");
+    assert!(first.starts_with("web/shop"), "{first}");
+    let all = place.run(&["status", "--all"]).output;
+    assert!(all.contains("app-1234") && !all.contains("more apps"), "{}", all.len());
+    assert_eq!(place.json::<Overview>(&["status"]).apps.len(), 10_000, "programs get all of them");
+}
+
+#[test]
+fn the_short_form_of_output_is_o() {
+    let place = Place::new();
+    assert_eq!(
+        place.run(&["why", "web/shop", "-o", "json"]).output,
+        place.run(&["why", "web/shop", "--output", "json"]).output
+    );
 }
 
 #[test]

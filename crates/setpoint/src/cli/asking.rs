@@ -31,7 +31,7 @@ pub(super) fn ask<T>(
 }
 
 /// Escapes an agent's message, which may hold names from outside. Its line breaks stay.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     text.lines().map(visible_text).collect::<Vec<_>>().join("\n")
 }
 

@@ -1,23 +1,41 @@
 //! The commands that only read: `status`, `get`, `why`, `tree`, `history`, `drift`.
 
+use std::cell::Cell;
 use std::io::Write;
 
 use clap::Args;
+use serde::Serialize;
+use setpoint_api::answer::Overview;
 use setpoint_api::question::{DriftQuestion, HistoryQuestion};
+use setpoint_api::{AskError, Client};
 use setpoint_core::name::AppId;
 
 use super::asking::{app, ask, write};
+use super::filter::Filter;
+use super::watch::watch;
 use super::{Context, Failure};
-use crate::show;
+use crate::show::{self, Screen};
 
 /// Show the state of the agent, its stores and all apps
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   setpoint status                  show the agent, its stores, and one line per app
-  setpoint status --output json | jq -r '.apps[] | select(.state != \"converged\") | .app'
+  setpoint status 'web/*' --state out-of-sync --state degraded
+                                   show the apps of the scope `web` that need attention
+  setpoint status --watch          show it again whenever it changes, until Ctrl-C
+  setpoint status -o json | jq -r '.apps[] | select(.state != \"converged\") | .app'
                                    list the apps that have not converged")]
-pub(super) struct Status {}
+pub(super) struct Status {
+    #[command(flatten)]
+    filter: Filter,
+    /// Show all matching apps; by default at most 50, those that need attention first
+    #[arg(long)]
+    all: bool,
+    /// Show the state again whenever it changes, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
+}
 
 /// Show an app in detail: versions, resources, drift, and changes that are not made
 #[derive(Debug, Args)]
@@ -29,6 +47,9 @@ pub(super) struct Get {
     /// The app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: AppId,
+    /// Show it again whenever it changes, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
 }
 
 /// Explain why an app is not as declared, and what to do about it
@@ -43,6 +64,9 @@ pub(super) struct Why {
     /// The app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: AppId,
+    /// Show it again whenever it changes, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
 }
 
 /// Show the objects of an app as a tree, with health, age and the reason for any problem
@@ -97,6 +121,9 @@ pub(super) struct Drift {
     limit: usize,
 }
 
+/// The most apps that a status shows by default: about as many as a person reads.
+const MOST_ROWS: usize = 50;
+
 /// The largest page that a person reads and that an agent can send at once.
 const LARGEST_PAGE: usize = 10_000;
 
@@ -105,19 +132,48 @@ fn limit(text: &str) -> Result<usize, String> {
     limit.ok_or_else(|| format!("expected a number from 1 to {LARGEST_PAGE}"))
 }
 
-pub(super) fn status(context: &Context, output: &mut impl Write) -> Result<(), Failure> {
-    let overview = ask(context, async |client| client.overview().await)?;
-    write(&overview, show::overview, context, output)
+pub(super) fn status(arguments: &Status, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
+    let Status { filter, all, watch } = arguments;
+    // The number of apps before the last filtering.
+    let total = Cell::new(0);
+    let question = async |client: &Client| {
+        let mut overview = client.overview().await?;
+        total.set(overview.apps.len());
+        filter.apply(&mut overview);
+        Ok(overview)
+    };
+    let page = |overview: &Overview, screen: &Screen| {
+        let page = show::overview(overview, &Screen { rows: (!all).then_some(MOST_ROWS), ..*screen });
+        match filter.is_empty() {
+            true => page,
+            false => format!("{page}\n{} of {} apps match the filter\n", overview.apps.len(), total.get()),
+        }
+    };
+    shown(*watch, question, page, context, output)
 }
 
-pub(super) fn get(arguments: Get, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
-    let detail = ask(context, async |client| client.app(arguments.app).await)?;
-    write(&detail, show::app, context, output)
+pub(super) fn get(arguments: &Get, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
+    let question = async |client: &Client| client.app(arguments.app.clone()).await;
+    shown(arguments.watch, question, show::app, context, output)
 }
 
-pub(super) fn why(arguments: Why, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
-    let detail = ask(context, async |client| client.app(arguments.app).await)?;
-    write(&detail, show::why, context, output)
+pub(super) fn why(arguments: &Why, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
+    let question = async |client: &Client| client.app(arguments.app.clone()).await;
+    shown(arguments.watch, question, show::why, context, output)
+}
+
+/// Shows the agent's response, once or until the command is interrupted.
+fn shown<T: Serialize>(
+    watched: bool,
+    question: impl AsyncFn(&Client) -> Result<T, AskError>,
+    page: impl Fn(&T, &Screen) -> String,
+    context: &Context,
+    output: &mut impl Write,
+) -> Result<(), Failure> {
+    if watched {
+        return watch(context, output, question, page);
+    }
+    write(&ask(context, question)?, page, context, output)
 }
 
 pub(super) fn tree(arguments: Tree, context: &Context, output: &mut impl Write) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ mod demo;
 mod disk;
 mod erase;
 mod explain;
+mod filter;
 mod gap;
 mod init;
 mod kustomize;
@@ -22,6 +23,7 @@ mod plan;
 mod recover;
 mod run;
 mod schema;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -89,7 +91,7 @@ struct Global {
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     data: Option<PathBuf>,
     /// Output format: text for people, or one JSON value for programs
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text, global = true, help_heading = "Global options")]
+    #[arg(short, long, value_enum, value_name = "FORM", default_value_t = Form::Text, global = true, help_heading = "Global options")]
     output: Form,
     /// When to use colour; `auto` uses it on a terminal, unless NO_COLOR is set
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true, help_heading = "Global options")]
@@ -196,7 +198,7 @@ impl Context {
         let colour = global.color.is_used(environment);
         Self {
             form: global.output,
-            screen: Screen { width: environment.terminal, colour, now: Clock::start().now() },
+            screen: Screen { width: environment.terminal, colour, rows: None, now: Clock::start().now() },
             log_colour: global.color.is_used_on(doors::complaints_are_watched(), environment),
             data: global.data.or_else(|| environment.data.clone()),
         }
@@ -257,9 +259,9 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Init(arguments) => return init::run(&arguments, context, output),
         Command::Run(arguments) => return run::run(&arguments, context, output),
         Command::Apply(arguments) => return run::apply(&arguments, context, output),
-        Command::Status(_) => looking::status(context, output)?,
-        Command::Get(arguments) => looking::get(arguments, context, output)?,
-        Command::Why(arguments) => looking::why(arguments, context, output)?,
+        Command::Status(arguments) => looking::status(&arguments, context, output)?,
+        Command::Get(arguments) => looking::get(&arguments, context, output)?,
+        Command::Why(arguments) => looking::why(&arguments, context, output)?,
         Command::Tree(arguments) => looking::tree(arguments, context, output)?,
         Command::Logs(arguments) => return logs::run(arguments, context, output),
         Command::Plan(arguments) => return plan::run(arguments, context, output),

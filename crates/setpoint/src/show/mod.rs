@@ -43,6 +43,8 @@ pub(crate) struct Screen {
     /// Columns of the terminal; `None` for anything else, where no line is wrapped.
     pub(crate) width: Option<usize>,
     pub(crate) colour: bool,
+    /// The most rows of a list of apps; `None` for all.
+    pub(crate) rows: Option<usize>,
     /// The instant from which "3 min ago" is counted.
     pub(crate) now: Timestamp,
 }

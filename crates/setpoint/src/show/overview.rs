@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use setpoint_api::answer::{
     AppState, AppSummary, LedgerStanding, Overview, StoreStanding, Tally, TargetStanding, UnreachedTarget,
 };
+use setpoint_core::live::Health;
 
 use super::page::Page;
 use super::paint::{Paint, Painted};
@@ -47,7 +48,15 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
     }
     if !overview.apps.is_empty() {
         page.heading("Apps");
-        page.table(0, &apps(&overview.apps));
+        let shown = first_rows(&overview.apps, screen.rows);
+        page.table(0, &apps(&shown));
+        if shown.len() < overview.apps.len() {
+            let more = overview.apps.len() - shown.len();
+            page.line(
+                0,
+                format!("{more} more apps: show them with --all, or select apps by name, --scope, --target or --state"),
+            );
+        }
     }
     page.into_text()
 }
@@ -126,7 +135,21 @@ fn requests(targets: &[TargetStanding], apps: &[AppSummary]) -> Table<3> {
     table
 }
 
-fn apps(apps: &[AppSummary]) -> Table<6> {
+/// Returns the apps to show. If there are too many, those that need attention come first.
+fn first_rows(apps: &[AppSummary], most: Option<usize>) -> Vec<&AppSummary> {
+    let mut shown: Vec<&AppSummary> = apps.iter().collect();
+    if let Some(most) = most.filter(|most| *most < shown.len()) {
+        let is_quiet = |app: &AppSummary| {
+            app.state == AppState::Converged && app.health == Health::Healthy && app.drifts == 0 && app.note.is_none()
+        };
+        // Stable: apps of one group stay in the order of their names.
+        shown.sort_by_key(|app| is_quiet(app));
+        shown.truncate(most);
+    }
+    shown
+}
+
+fn apps(apps: &[&AppSummary]) -> Table<6> {
     let mut table = Table::new(["APP", "STATE", "HEALTH", "REVISION", "DRIFT", "NOTE"]);
     for app in apps {
         let revision = app.accepted.as_ref().map_or_else(|| "none yet".to_owned(), |at| at.revision.to_string());

@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn parts_are_set_apart_and_values_hang_under_themselves() {
-        let screen = Screen { width: Some(40), colour: false, now: Timestamp::default() };
+        let screen = Screen { width: Some(40), colour: false, rows: None, now: Timestamp::default() };
         let mut page = Page::new(&screen);
         page.heading("web/shop");
         page.field("hold", "history was rewritten, a person decides");

@@ -7,8 +7,8 @@ use setpoint_core::time::Span;
 use super::wrap::width;
 use super::{Screen, app, drift, history, notifiers, ordered, overview, plan, tree, why};
 
-const TERMINAL: Screen = Screen { width: Some(80), colour: false, now: NOON };
-const PIPE: Screen = Screen { width: None, colour: false, now: NOON };
+const TERMINAL: Screen = Screen { width: Some(80), colour: false, rows: None, now: NOON };
+const PIPE: Screen = Screen { width: None, colour: false, rows: None, now: NOON };
 
 /// Compares pages with the files of tests/golden/screens.
 macro_rules! pages {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn screen(width: Option<usize>, colour: bool) -> Screen {
-        Screen { width, colour, now: Timestamp::default() }
+        Screen { width, colour, rows: None, now: Timestamp::default() }
     }
 
     #[test]

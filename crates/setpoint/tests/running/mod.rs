@@ -40,6 +40,7 @@
 //! - [`showing`]: the views of a cluster for people: trees, logs, reasons, requests.
 //! - [`sparing`]: the cost of a commit.
 //! - [`unprivileged`]: all of these as an agent without root.
+//! - [`watching`]: commands that show a state again when it changes.
 
 mod adopting;
 mod anchoring;
@@ -76,3 +77,4 @@ mod shadowing;
 mod showing;
 mod sparing;
 mod unprivileged;
+mod watching;
