@@ -108,6 +108,9 @@ pub enum Event {
     },
     /// The accepted control documents, all of them.
     Controls(Controls),
+    /// The settings that control documents are evaluated with have changed: request the controls
+    /// again.
+    SettingsChanged,
     /// An order of a person.
     Command(Command),
 }

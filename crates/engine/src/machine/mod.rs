@@ -191,6 +191,7 @@ impl Machine {
             Event::Loaded { epoch, facts, bundles } => self.loaded(epoch, *facts, bundles),
             Event::LoadFailed { epoch, .. } => self.load_failed(epoch),
             Event::Controls(controls) => self.controlled(controls),
+            Event::SettingsChanged => self.settings_changed(),
             Event::Command(command) => self.ordered(&command),
             Event::Hinted { target, hint } => self.hinted(&target, &hint),
             Event::StoreHinted { store } => self.store_hinted(&store),

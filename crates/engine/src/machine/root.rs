@@ -67,6 +67,14 @@ impl Machine {
         self.effects.push(Effect::Control { bundle, known });
     }
 
+    /// Requests the controls again, now or once this process is the writer.
+    pub(super) fn settings_changed(&mut self) {
+        self.controls.valid_until = Some(self.now);
+        if self.tenure.is_holding() {
+            self.ask_for_controls();
+        }
+    }
+
     /// Handles a failed render. If the loaded documents are not those in force, an answer was lost
     /// or an older request came late: the controls are requested again.
     pub(super) fn doubt_controls(&mut self, reason: &UnknownReason) {

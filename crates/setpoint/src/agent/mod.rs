@@ -2,6 +2,7 @@
 //!
 //! - [`folder`], [`bootstrap`], [`opening`]: the identity of the installation, the location of its
 //!   control documents, and opening both with the ledger.
+//! - [`reloading`]: replacing the bootstrap document while the agent runs.
 //! - [`connect`], [`cluster`], [`sources`]: the stores and targets of the documents, and the accept
 //!   plane in production.
 //! - [`footprints`], [`renders`], [`lineage`]: renders that can be skipped, the results of earlier
@@ -28,6 +29,7 @@ mod messages;
 pub mod opening;
 mod planning;
 pub mod recovering;
+mod reloading;
 mod renderers;
 mod renders;
 mod shadows;
@@ -97,6 +99,9 @@ pub struct RunningAgent {
     steps: Steps,
     folder: DataFolder,
     provider: Arc<Provider>,
+    /// The bootstrap document in force.
+    bootstrap: Bootstrap,
+    log: Log,
 }
 
 /// The prefix of targets that are changed by the process itself.
@@ -112,7 +117,7 @@ impl RunningAgent {
         let AgentOptions { bootstrap, data, clock, mut settings, own_cluster, program, log } = options;
         // A directory in use or a damaged ledger is reported at once and not retried for ever.
         let Opened { folder, installation, ledger, ledger_options, provider, .. } =
-            opening::open(bootstrap, &data, Purpose::Hold, clock, (own_cluster, program), &log).await?;
+            opening::open(bootstrap.clone(), &data, Purpose::Hold, clock, (own_cluster, program), &log).await?;
         let origin = installation.origin.clone();
         let open_now: OpenNow = Arc::new(watch::Sender::new(None));
         // The lock of the ledger's directory makes this process the only one: effects that an
@@ -135,7 +140,7 @@ impl RunningAgent {
             targets: BTreeMap::new(),
             sources: Arc::clone(&provider) as _,
             messenger: Arc::clone(&messages) as _,
-            log,
+            log: log.clone(),
         };
         let handle = Arc::new(interpreter::start(surroundings, settings, Limits::default()));
         handle.control(provider.first_controls()).await?;
@@ -148,7 +153,7 @@ impl RunningAgent {
             let _ = hung_up.await;
         }));
         let steps = handle.steps();
-        Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder, provider })
+        Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder, provider, bootstrap, log })
     }
 
     pub fn folder(&self) -> &DataFolder {

@@ -9,7 +9,7 @@ use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
 use setpoint_engine::Settings;
 use setpoint_engine::machine::{AppStatus, Standing};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Context, Failure};
 use crate::agent::bootstrap::Bootstrap;
@@ -24,7 +24,8 @@ use crate::log::{self, Log};
 /// The agent reads the bootstrap document, follows the store that it names, and holds every app
 /// that the accepted control documents declare. It serves the other commands on the socket
 /// DATA/agent.sock. SIGTERM and Ctrl-C stop it gracefully: it waits for changes in flight and
-/// records their results.
+/// records their results. SIGHUP reads the bootstrap document again: a new store or path comes into
+/// force at once, and the log names changes that need a restart.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -144,7 +145,9 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
     let options = options(&arguments.config, arguments.log, context)?;
     runtime()?.block_on(async {
-        let agent = RunningAgent::start(options).await.map_err(|error| could_not(told(&error)))?;
+        // First of all: the signal would end a process that does not listen.
+        let mut reload = listen(SignalKind::hangup())?;
+        let mut agent = RunningAgent::start(options).await.map_err(|error| could_not(told(&error)))?;
         writeln!(
             output,
             "holding; data in {}, socket {}",
@@ -152,22 +155,32 @@ pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write +
             agent.folder().socket().display()
         )?;
         output.flush()?;
-        tokio::select! {
-            told = told_to_stop() => {
-                told?;
-                writeln!(output, "stopping: waiting for changes in flight, to record their results")?;
-                output.flush()?;
+        let stop = told_to_stop();
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                told = &mut stop => {
+                    told?;
+                    writeln!(output, "stopping: waiting for changes in flight, to record their results")?;
+                    output.flush()?;
+                    break;
+                }
+                () = agent.ended() => break,
+                // If the agent has ended meanwhile, the next turn finds it.
+                Some(()) = reload.recv() => drop(agent.reload().await),
             }
-            () = agent.ended() => {}
         }
         agent.stop().await.map_err(|error| could_not(told(&error)))?;
         Ok(Exit::Done)
     })
 }
 
+fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| could_not(format!("cannot listen for signals: {error}")))
+}
+
 /// Waits for SIGTERM or Ctrl-C.
 pub(super) async fn told_to_stop() -> Result<(), Failure> {
-    let listen = |kind| signal(kind).map_err(|error| could_not(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => {}

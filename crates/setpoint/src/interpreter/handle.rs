@@ -73,6 +73,12 @@ impl Handle {
         self.send(Message::Event(Event::Controls(controls))).await
     }
 
+    /// Reports to the engine that the settings of the agent have changed: it requests the controls
+    /// again.
+    pub async fn settings_changed(&self) -> Result<(), Ended> {
+        self.send(Message::Event(Event::SettingsChanged)).await
+    }
+
     /// Sends a person's order to the engine and waits until it is recorded; the error is the reason
     /// why it does not count. The id must be new.
     pub async fn order(&self, command: Command) -> Result<Result<(), Declined>, Ended> {

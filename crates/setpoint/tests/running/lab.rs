@@ -153,6 +153,13 @@ impl Lab {
         self
     }
 
+    /// Returns the written files, with another text for one of them.
+    pub(crate) fn files_with(&self, path: &str, text: &str) -> BTreeMap<String, String> {
+        let mut files = self.files.clone();
+        files.insert(path.to_owned(), text.to_owned());
+        files
+    }
+
     /// Commits the written files on top of the last commit.
     pub(crate) fn commit(&mut self) -> String {
         let parent = self.head.clone();

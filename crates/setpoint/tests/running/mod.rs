@@ -33,6 +33,7 @@
 //! - [`pinning`]: stores that are pinned to a tag or a commit.
 //! - [`pruning`]: objects that are no longer declared are deleted last, late and within a budget.
 //! - [`recalling`]: cached renders, and the decisions they must not cause.
+//! - [`reloading`]: a bootstrap document that changes under a running agent.
 //! - [`removing`]: a data directory or a ledger that is removed, under an agent or between two
 //!   runs, and two agents that start at once.
 //! - [`replacing`]: changes of immutable fields on a cluster: the object is recreated, or stays.
@@ -71,6 +72,7 @@ mod ordering;
 mod pinning;
 mod pruning;
 mod recalling;
+mod reloading;
 mod removing;
 mod replacing;
 mod shadowing;

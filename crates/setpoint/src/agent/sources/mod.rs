@@ -44,9 +44,7 @@ const RETRY: Span = Span::seconds(30);
 #[derive(Debug)]
 pub(super) struct Provider {
     connector: Connector,
-    bootstrap: Bootstrap,
-    /// The directory of the control documents.
-    folder: StorePath,
+    installed: Mutex<Installed>,
     log: Log,
     state: Mutex<State>,
     footprints: Footprints,
@@ -57,6 +55,14 @@ pub(super) struct Provider {
     /// Explanations run one at a time, however many people request.
     explaining: Arc<tokio::sync::Mutex<()>>,
     work: Arc<Work>,
+}
+
+/// The bootstrap document in force. It can be replaced while the agent runs.
+#[derive(Debug)]
+struct Installed {
+    bootstrap: Bootstrap,
+    /// The directory of the control documents.
+    folder: StorePath,
 }
 
 /// The renderers, and the caches of their results.
@@ -107,8 +113,7 @@ impl Provider {
         let (renders, shadows, explaining) = (Arc::new(renders), Arc::new(shadows), Arc::default());
         Ok(Self {
             connector,
-            bootstrap,
-            folder,
+            installed: Mutex::new(Installed { bootstrap, folder }),
             log,
             state,
             footprints,
@@ -124,8 +129,28 @@ impl Provider {
     /// Returns the controls before any document is accepted: the root app alone.
     pub(super) fn first_controls(&self) -> Controls {
         let mut controls = Controls::default();
-        self.bootstrap.govern(&mut controls, None);
+        self.installed().bootstrap.govern(&mut controls, None);
         controls
+    }
+
+    /// Replaces the bootstrap document, and the connection to its store.
+    pub(super) fn reload(&self, bootstrap: Bootstrap) -> Result<(), StoreError> {
+        let store = self.connector.bootstrap_store(&bootstrap)?;
+        let folder = folder_of(&bootstrap.spec.path)?;
+        {
+            let mut state = self.state();
+            let connected = Connected { spec: None, made_from: None, connection: store };
+            state.stores.insert(Bootstrap::store(), connected);
+            // The documents of another directory or repository are read again.
+            state.root_reads = None;
+        }
+        self.lineages.forget(&Bootstrap::store());
+        *self.installed() = Installed { bootstrap, folder };
+        Ok(())
+    }
+
+    fn installed(&self) -> MutexGuard<'_, Installed> {
+        self.installed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -267,7 +292,7 @@ impl Provider {
             Some(Err(error)) => return Candidate::Failed(error.into()),
             Some(Ok(false)) | None => {}
         }
-        let folder = self.folder.clone();
+        let folder = self.installed().folder.clone();
         let read = self.work.done(Bootstrap::root(), move |_| documents_of(tree.as_ref(), &folder, &target_problems));
         match read.await.unwrap_or_else(|why| Err(NotRead::Failed { reason: why.into() })) {
             Ok((documents, reads)) => {
@@ -348,7 +373,7 @@ impl Provider {
         let mut controls = worked_out.controls;
         let retry = (!worked_out.unreached.is_empty()).then(|| self.connector.clock.now() + RETRY);
         controls.valid_until = worked_out.valid_until.into_iter().chain(retry).min();
-        self.bootstrap.govern(&mut controls, Some(of));
+        self.installed().bootstrap.govern(&mut controls, Some(of));
         let (mut targets, mut names) = (Targets::new(), BTreeMap::new());
         for (name, identity, target) in self.connections() {
             targets.insert(identity.clone(), target);
