@@ -40,7 +40,7 @@ impl RunningAgent {
         let read = Bootstrap::read(&self.bootstrap.path).map_err(|error| told(&error));
         let new = match read {
             Ok(new) => new,
-            Err(reason) => return self.not_reloaded(reason),
+            Err(reason) => return self.not_reloaded(&reason),
         };
         let Changed { at_once, after_restart } = Changed::between(&self.bootstrap, &new);
         if !after_restart.is_empty() {
@@ -52,7 +52,7 @@ impl RunningAgent {
             return Ok(());
         }
         if let Err(error) = self.provider.reload(new.clone()) {
-            return self.not_reloaded(told(&error));
+            return self.not_reloaded(&told(&error));
         }
         let (anchor, renderers) = (self.bootstrap.spec.anchor.clone(), self.bootstrap.spec.renderers.clone());
         self.bootstrap = new;
@@ -67,7 +67,7 @@ impl RunningAgent {
         self.handle.settings_changed().await
     }
 
-    fn not_reloaded(&self, reason: String) -> Result<(), Ended> {
+    fn not_reloaded(&self, reason: &str) -> Result<(), Ended> {
         self.log.with(|| error!(reason, "cannot reload the bootstrap document; the former one stays in force"));
         Ok(())
     }
