@@ -1,5 +1,5 @@
 //! The product as a library, so that its parts can be tested without a process: the command line,
-//! the interpreter of the machine's effects, the log, and the recovery of lost claims. `main.rs` only calls
+//! the interpreter of the machine's effects, the log, offline checks, and the recovery of lost claims. `main.rs` only calls
 //! [`run`].
 
 pub mod agent;
@@ -10,6 +10,7 @@ mod exit;
 mod explaining;
 pub mod interpreter;
 pub mod log;
+mod offline;
 pub mod recover;
 mod show;
 mod sides;

@@ -16,3 +16,4 @@ mod schema;
 mod setpoint;
 mod stopping;
 mod usage;
+mod validating;

@@ -140,7 +140,7 @@ fn health_rules(spec: &TargetSpec) -> Result<HealthRules, Vec<FieldProblem>> {
 }
 
 /// Returns the problems of a Target document that show only when its expressions are compiled.
-pub(super) fn target_problems(spec: &TargetSpec) -> Vec<FieldProblem> {
+pub(crate) fn target_problems(spec: &TargetSpec) -> Vec<FieldProblem> {
     health_rules(spec).err().unwrap_or_default()
 }
 

@@ -17,7 +17,7 @@ use setpoint_ledger_sql::Scratch;
 use setpoint_store::{Store, StoreError, StorePath};
 use setpoint_store_git::{Credentials, Follow, GitCache, GitOptions, GitStore, SshOptions};
 use setpoint_target::{Target, Unidentifiable};
-use setpoint_target_host::{HostOptions, HostTarget};
+use setpoint_target_host::{HostOptions, HostResource, HostTarget};
 use setpoint_target_kube::{Complaint, KubeTarget};
 
 use tokio::task::AbortHandle;
@@ -180,26 +180,31 @@ pub(super) fn folder_of(path: &RelativePath) -> Result<StorePath, StoreError> {
     store_path(path).map_err(|bad| StoreError::refused(bad.to_string(), "correct the path"))
 }
 
+/// Checks an object of a host, as far as that needs no host.
+pub(crate) fn check_on_host(api_version: &str, kind: &str, body: &Value) -> Result<HostResource, Vec<FieldProblem>> {
+    if api_version != setpoint_target_host::API_VERSION {
+        let message = format!("a host has no `{api_version}`");
+        let help = format!("write `apiVersion: {}`", setpoint_target_host::API_VERSION);
+        return Err(vec![FieldProblem::new("apiVersion", message, help)]);
+    }
+    let problem =
+        |problem: setpoint_target_host::Problem| FieldProblem::new(problem.path, problem.message, problem.hint);
+    setpoint_target_host::check(kind, body).map_err(|problems| problems.into_iter().map(problem).collect())
+}
+
 /// The kinds of a host, for the accept plane.
 #[derive(Debug)]
 struct HostKinds(Arc<HostTarget>);
 
 impl Kinds for HostKinds {
     fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem> {
-        if api_version != setpoint_target_host::API_VERSION {
-            let message = format!("a host has no `{api_version}`");
-            let help = format!("write `apiVersion: {}`", setpoint_target_host::API_VERSION);
-            return vec![FieldProblem::new("apiVersion", message, help)];
-        }
-        let problem =
-            |problem: setpoint_target_host::Problem| FieldProblem::new(problem.path, problem.message, problem.hint);
-        match setpoint_target_host::check(kind, body) {
+        match check_on_host(api_version, kind, body) {
             Ok(declared) if self.0.is_own(&declared) => {
                 let message = "the path belongs to Setpoint itself";
                 vec![FieldProblem::new("spec.path", message, "choose another path")]
             }
             Ok(_) => Vec::new(),
-            Err(problems) => problems.into_iter().map(problem).collect(),
+            Err(problems) => problems,
         }
     }
 

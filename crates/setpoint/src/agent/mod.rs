@@ -52,6 +52,8 @@ use tokio::task::JoinHandle;
 use self::answers::Answers;
 pub(crate) use self::answers::set_back_of;
 use self::bootstrap::Bootstrap;
+pub(crate) use self::cluster::target_problems;
+pub(crate) use self::connect::check_on_host;
 use self::folder::DataFolder;
 use self::messages::Messages;
 use self::opening::{Opened, OpeningError, Purpose};

@@ -23,6 +23,7 @@ mod plan;
 mod recover;
 mod run;
 mod schema;
+mod validate;
 mod watch;
 
 use std::ffi::OsString;
@@ -65,6 +66,7 @@ enum Command {
     History(looking::History),
     Drift(looking::Drift),
     Explain(explain::Explain),
+    Validate(validate::Validate),
     #[command(subcommand)]
     Kustomize(kustomize::Command),
     Sync(ordering::Sync),
@@ -147,6 +149,7 @@ Examples:
                                    compare our output with that of a real kustomize
   setpoint explain Deployment/web spec.replicas -k DIR
                                    show which base, patch or generator set a field
+  setpoint validate                check documents and apps in a working directory
   setpoint drift                   show what others changed, and when it was healed
   setpoint suspend web/shop --for 2h --reason \"restoring the database\"
   setpoint schema app              explain every field of an App document
@@ -160,7 +163,7 @@ Exit codes:
   2  there are changes (plan), changes were made (apply), or outputs differ
      (kustomize compare)
   4  ran, with a bad result: a version would be refused, a ledger is not sound, a notifier
-     rejected the test message, an app failed, no log could be read
+     rejected the test message, an app failed, no log could be read, there are problems (validate)
   6  changes were made, and an app failed (apply)
 ";
 
@@ -268,6 +271,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::History(arguments) => looking::history(arguments, context, output)?,
         Command::Drift(arguments) => looking::drift(arguments, context, output)?,
         Command::Explain(arguments) => explain::run(&arguments, context, output)?,
+        Command::Validate(arguments) => return validate::run(arguments, context, output),
         Command::Kustomize(command) => return kustomize::run(&command, context, output),
         Command::Sync(order) => ordering::run(order, context, output)?,
         Command::Suspend(order) => ordering::run(order, context, output)?,
