@@ -14,7 +14,7 @@ use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Writer};
 use setpoint_core::modes::Cause;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
-use setpoint_core::report::Withheld;
+use setpoint_core::report::{Why, Withheld};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 
@@ -203,6 +203,9 @@ pub struct AppDetail {
     /// The time until which Setpoint does not contact its target, as in the overview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_alone_until: Option<Timestamp>,
+    /// The time when its window opens, if it is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_opens: Option<Timestamp>,
     /// Unhealthy objects, if the target can give the reason. At most a few dozen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unhealthy: Vec<Unhealthy>,
@@ -407,6 +410,13 @@ pub struct AppPlan {
     /// The app is only observed: none of the steps is taken.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
+    /// The time when its window opens, if it is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_opens: Option<Timestamp>,
     pub steps: Vec<PlanStep>,
     pub report: Vec<Withheld>,
 }
@@ -420,6 +430,10 @@ pub struct PlanStep {
     pub cause: Cause,
     /// The differences between the current state and the state after it.
     pub differences: Vec<Difference>,
+    /// The reasons why it is not taken now, or why it failed the last time. Empty if the agent takes
+    /// it next.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Why>,
     /// The reason why the target would refuse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

@@ -15,7 +15,7 @@ use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Writer};
 use setpoint_core::modes::{Cause, State};
 use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity, VersionId};
-use setpoint_core::report::{RetentionReason, Why, Withheld};
+use setpoint_core::report::{RetentionReason, Setback, Why, Withheld};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
@@ -390,6 +390,7 @@ fn troubled() -> AppDetail {
         remarks: vec![labelled()],
         target_degraded: Some(POLLED.to_owned()),
         left_alone_until: Some(NOON - Span::seconds(1)),
+        window_opens: None,
         unhealthy: vec![Unhealthy {
             key: object("apps/Deployment", "front"),
             health: Health::Degraded,
@@ -514,11 +515,21 @@ fn explained() -> Explained {
 }
 
 fn plan() -> PlanAnswer {
-    let step =
-        |path: &str, verb, cause| PlanStep { key: key(path), verb, cause, differences: Vec::new(), refused: None };
+    let step = |path: &str, verb, cause| PlanStep {
+        key: key(path),
+        verb,
+        cause,
+        differences: Vec::new(),
+        waits: Vec::new(),
+        refused: None,
+    };
     let differences = edited().differences.into_iter().map(Difference::turned).collect();
     let changed = PlanStep { differences, ..step("/etc/shop.conf", Verb::Update, Cause::Drift) };
-    let created = step("/etc/shop.d/new.conf", Verb::Create, Cause::Declared);
+    let setback =
+        Setback::Failure { problem: "the directory /etc/shop.d does not exist: declare it as a Directory".into() };
+    let failed = Why::BackingOff { until: NOON + Span::seconds(4), setback };
+    let waits = vec![failed, Why::State { state: State::Held }];
+    let created = PlanStep { waits, ..step("/etc/shop.d/new.conf", Verb::Create, Cause::Declared) };
     let deleted = step("/etc/shop.d/older.conf", Verb::Delete, Cause::Prune);
     let quiet = AppPlan {
         app: app("default/motd"),
@@ -526,15 +537,22 @@ fn plan() -> PlanAnswer {
         set_back: None,
         refused: Vec::new(),
         observed: false,
+        hold: None,
+        suspension: None,
+        window_opens: None,
         steps: Vec::new(),
         report: Vec::new(),
     };
+    let troubled = troubled();
     let busy = AppPlan {
         app: app("web/shop"),
         revision: Some(revision("3f2a91c0")),
         set_back: None,
         refused: Vec::new(),
         observed: false,
+        hold: troubled.hold,
+        suspension: troubled.suspension,
+        window_opens: Some(NOON + Span::hours(6)),
         steps: vec![created, changed, deleted],
         report: report()[2..].to_vec(),
     };

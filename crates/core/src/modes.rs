@@ -121,7 +121,13 @@ impl States {
     /// Returns the set with one state replaced by another, if it contains the first.
     #[must_use]
     pub const fn but(self, state: State, instead: State) -> Self {
-        if self.contains(state) { Self(self.0 & !(1 << state as u16)).with(instead) } else { self }
+        if self.contains(state) { self.without(state).with(instead) } else { self }
+    }
+
+    /// Returns the set without a state.
+    #[must_use]
+    pub const fn without(self, state: State) -> Self {
+        Self(self.0 & !(1 << state as u16))
     }
 
     pub const fn contains(self, state: State) -> bool {

@@ -48,7 +48,7 @@ pub fn doubt(snapshot: &Snapshot<'_>, now: Timestamp) -> Result<(), RetentionRea
         return Err(RetentionReason::OldObservation);
     }
     if now < snapshot.target.quarantine_until && !Mutant::SkipQuarantine.is_on() {
-        return Err(RetentionReason::Quarantine { left: snapshot.target.quarantine_until.since(now) });
+        return Err(RetentionReason::Quarantine { until: snapshot.target.quarantine_until });
     }
     if snapshot.target.breaker_open {
         return Err(RetentionReason::BreakerOpen);

@@ -11,7 +11,7 @@ use crate::key::Key;
 use crate::modes::{Cause, State};
 use crate::name::AppId;
 use crate::observed::UnknownReason;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 
 /// A difference that is not acted on, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,8 +38,8 @@ pub enum Why {
     NotSeenToEnd,
     #[error("the outcome of an earlier change ({intent}) is not known yet; Setpoint is finding it out")]
     OpenIntent { intent: IntentId },
-    #[error("it is left alone for a while after failures or a fight with another writer")]
-    BackingOff { until: Timestamp },
+    #[error("{setback}")]
+    BackingOff { until: Timestamp, setback: Setback },
     #[error("app {app} owns it and still declares it: remove it from one of the two")]
     OwnedByOther { app: AppId },
     #[error("the app's scope may not write it: {0}")]
@@ -82,6 +82,46 @@ pub enum Why {
     RetentionReason(#[from] RetentionReason),
 }
 
+/// The event after which a resource is left alone for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum Setback {
+    /// The last change failed. The problem is the target's own text.
+    #[error("{problem}")]
+    Failure { problem: Arc<str> },
+    #[error(
+        "another writer keeps changing it, so Setpoint corrects it ever more slowly: `setpoint drift` names the writer"
+    )]
+    Fight,
+}
+
+impl Why {
+    /// Reports whether the change only waits for another object or app: that one has the reason
+    /// that a person looks for.
+    pub fn is_consequence(&self) -> bool {
+        matches!(
+            self,
+            Self::DependencyNotReady { .. }
+                | Self::DependencyNotHealthy { .. }
+                | Self::EarlierWave { .. }
+                | Self::AppNotReady { .. }
+                | Self::RetentionReason(RetentionReason::OtherChangesFirst | RetentionReason::DependentStands)
+        )
+    }
+
+    /// Returns the time of the next attempt, or the end of the wait, if it is known.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::BackingOff { until, .. }
+            | Self::Immutable { until, .. }
+            | Self::ReplaceNotAllowed { until, .. }
+            | Self::ReplacementRefused { until, .. }
+            | Self::RetentionReason(RetentionReason::Quarantine { until }) => Some(*until),
+            _ => None,
+        }
+    }
+}
+
 fn being_deleted(finalizers: &[Arc<str>]) -> String {
     if finalizers.is_empty() {
         return "the target accepted the delete and is still removing it".to_owned();
@@ -105,8 +145,8 @@ pub enum RetentionReason {
     IncompleteObservation,
     #[error("the last observation is too old")]
     OldObservation,
-    #[error("deletes are withheld for {left} after installation")]
-    Quarantine { left: Span },
+    #[error("deletes are withheld for a while after installation")]
+    Quarantine { until: Timestamp },
     #[error("the target failed too often; a complete observation of it is needed first")]
     BreakerOpen,
     #[error("other changes of the app come first; prune is last")]

@@ -17,6 +17,7 @@ use crate::live::{Baseline, Observation};
 use crate::modes::States;
 use crate::mutant::Mutant;
 use crate::name::{AppId, LiveVersion, TargetIdentity, Uid};
+use crate::report::{Setback, Why};
 use crate::time::{Span, Timestamp};
 
 /// One app at one instant.
@@ -46,7 +47,7 @@ pub struct Snapshot<'a> {
     /// Intents on this app's keys whose end is unknown.
     pub open_intents: &'a BTreeMap<Key, IntentId>,
     /// Resources that failed or fight with another writer, and until when they are left alone.
-    pub backing_off: &'a BTreeMap<Key, Timestamp>,
+    pub backing_off: &'a BTreeMap<Key, BackOff>,
     /// An app that reads the same stores and has not rendered their heads yet: it may be about to
     /// declare a resource that this app no longer declares.
     pub unconsidered: Option<&'a AppId>,
@@ -56,6 +57,21 @@ pub struct Snapshot<'a> {
     pub answers: &'a Answers,
     /// The plan before this one.
     pub parent: Option<Digest>,
+}
+
+/// A pause in the changes of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackOff {
+    pub until: Timestamp,
+    pub setback: Setback,
+}
+
+impl BackOff {
+    /// Returns why the resource is not changed now; `None` if the pause is over.
+    pub fn reason(&self, now: Timestamp) -> Option<Why> {
+        let Self { until, setback } = self;
+        (*until > now).then(|| Why::BackingOff { until: *until, setback: setback.clone() })
+    }
 }
 
 /// The rules of an app, from its document.

@@ -34,6 +34,11 @@ impl Revision {
         versions.map(|(store, version)| (store.clone(), version.clone())).collect::<BTreeMap<_, _>>().into()
     }
 
+    /// Returns the first version that another revision of these stores does not have.
+    pub fn moved_from(&self, other: &Self) -> Option<&VersionId> {
+        self.iter().find(|(store, version)| other.get(store) != Some(*version)).map(|(_, version)| version)
+    }
+
     pub fn versions(&self) -> impl Iterator<Item = &VersionId> {
         self.iter().map(|(_, version)| version)
     }

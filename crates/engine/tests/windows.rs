@@ -2,11 +2,12 @@
 
 use setpoint_core::facts::AppFacts;
 use setpoint_core::intent::Verb;
+use setpoint_core::live::Observation;
 use setpoint_core::modes::State;
 use setpoint_core::report::Why;
 use setpoint_engine::{AppControl, Mode};
 
-use crate::holding::{absent, stands, target};
+use crate::holding::{absent, key, stands, target};
 use crate::stage::{Before, START, Stage, app, at, document};
 
 /// Closed for the first hundred seconds.
@@ -63,4 +64,20 @@ fn an_app_that_never_converged_is_not_made_while_its_window_is_closed() {
     assert!(report.iter().any(|withheld| withheld.why == Why::State { state: State::WindowClosed }), "{report:?}");
     stage.wait(101);
     assert_eq!(made(&mut stage, &[]), [(Verb::Create, "a".to_owned())]);
+}
+
+#[test]
+fn a_plan_shows_what_waits_for_the_window_and_when_it_opens() {
+    let stage = &mut accepted_while_closed();
+    assert_eq!(stage.status("shop").window_opens, Some(at(START + 100)));
+    let bundle = stage.machine.accepted_bundle(&app("shop")).expect("it is durable");
+    let states = [(key("a"), stands("a", stage.now)), (key("b"), absent(stage.now))];
+    let observation = Observation { at: stage.now, states: states.into() };
+    let shown = stage.machine.what_if(&app("shop"), &bundle, &observation).expect("the app is known");
+    let steps: Vec<_> = shown.decision.plan.steps.iter().map(|step| (step.verb, step.key.name())).collect();
+    assert_eq!(steps, [(Verb::Create, "b")]);
+    assert_eq!(shown.waits, [(key("b"), vec![Why::State { state: State::WindowClosed }])].into());
+    stage.wait(101);
+    let shown = stage.machine.what_if(&app("shop"), &bundle, &observation).expect("the app is known");
+    assert!(shown.waits.is_empty(), "{shown:?}");
 }

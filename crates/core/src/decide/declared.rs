@@ -18,7 +18,7 @@ use crate::observed::{Observed, UnknownReason};
 use crate::plan::Step;
 use crate::report::Why;
 use crate::resource::Resource;
-use crate::snapshot::{Elsewhere, Immutable, Preview, Question};
+use crate::snapshot::{BackOff, Elsewhere, Immutable, Preview, Question};
 use crate::value::Value;
 
 use super::replaced::Stuck;
@@ -300,8 +300,8 @@ fn is_settled_as_immutable<'a>(
     let Some(claim) = draft.snapshot.claims.get(seen.key) else { return false };
     let stuck = Stuck { declared: seen.declared, claim, live };
     match hindrance(draft, seen, cause) {
-        Some(Why::BackingOff { until }) => {
-            let why = stuck.why_not_yet(draft.snapshot, cause, refused, until);
+        Some(Why::BackingOff { until, setback }) => {
+            let why = stuck.why_not_yet(draft.snapshot, cause, refused, BackOff { until, setback });
             draft.withhold(seen.key, cause, why);
             true
         }
@@ -391,8 +391,8 @@ fn hindrance(draft: &Draft<'_>, seen: &Seen<'_>, cause: Cause) -> Option<Why> {
     if let Some(lacking) = draft.snapshot.rules.boundary.lacks(seen.key) {
         return Some(Why::OutsideScope(lacking));
     }
-    if let Some(until) = draft.snapshot.backing_off.get(seen.key).filter(|until| **until > draft.now) {
-        return Some(Why::BackingOff { until: *until });
+    if let Some(why) = draft.snapshot.backing_off.get(seen.key).and_then(|pause| pause.reason(draft.now)) {
+        return Some(why);
     }
     let waits = draft.snapshot.waiting_for.first().filter(|_| cause == Cause::Declared);
     waits.map(|app| Why::AppNotReady { app: app.clone() })

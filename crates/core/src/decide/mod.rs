@@ -161,7 +161,9 @@ impl<'a> Draft<'a> {
         self.snapshot.states.contains(State::Observe)
     }
 
-    fn finish(self) -> Decision {
+    fn finish(mut self) -> Decision {
+        // People read the first lines: causes come before changes that only wait for them.
+        self.decision.report.sort_by_key(|withheld| withheld.why.is_consequence());
         self.decision
     }
 }

@@ -14,8 +14,7 @@ use crate::mutant::Mutant;
 use crate::plan::Step;
 use crate::prune;
 use crate::report::{RetentionReason, Why};
-use crate::snapshot::{FRESH, Immutable, Question, Snapshot};
-use crate::time::Timestamp;
+use crate::snapshot::{BackOff, FRESH, Immutable, Question, Snapshot};
 
 use super::{Draft, order, undeclared};
 
@@ -45,7 +44,7 @@ impl Stuck<'_> {
         snapshot: &Snapshot<'_>,
         cause: Cause,
         refused: &Immutable,
-        until: Timestamp,
+        BackOff { until, setback }: BackOff,
     ) -> Why {
         let problem = refused.problem.clone();
         if !self.may_be_allowed(cause) {
@@ -58,7 +57,7 @@ impl Stuck<'_> {
         let answer = answer.filter(|answer| answer.uid == refused.uid && answer.declared == refused.declared);
         match answer.map(|answer| &answer.verdict) {
             Some(Err(problem)) => Why::ReplacementRefused { problem: problem.clone(), until },
-            Some(Ok(())) | None => Why::BackingOff { until },
+            Some(Ok(())) | None => Why::BackingOff { until, setback },
         }
     }
 }

@@ -158,8 +158,8 @@ fn prune_one(
     cause: Cause,
 ) -> Result<(), Why> {
     let Candidate { claim, live } = candidate;
-    if let Some(until) = draft.snapshot.backing_off.get(&claim.key).filter(|until| **until > draft.now) {
-        return Err(Why::BackingOff { until: *until });
+    if let Some(why) = draft.snapshot.backing_off.get(&claim.key).and_then(|pause| pause.reason(draft.now)) {
+        return Err(why);
     }
     if draft.snapshot.retiring && (claim.origin == ClaimOrigin::Adopted || live.controlled) {
         // The object existed before the app, or another object controls it: retiring releases it

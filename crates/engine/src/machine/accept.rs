@@ -220,7 +220,7 @@ impl Machine {
 
     /// Returns the heads of all stores that the app is rendered from; `None` while one of them is
     /// unknown.
-    fn offered(&self, app: &AppId) -> Option<Revision> {
+    pub(super) fn offered(&self, app: &AppId) -> Option<Revision> {
         let control = self.apps.get(app)?.control.as_ref()?;
         let head = |store: &StoreName| Some((store.clone(), self.stores.get(store)?.head.clone()?));
         control.stores.iter().map(head).collect::<Option<BTreeMap<_, _>>>().map(Revision::from)

@@ -344,13 +344,12 @@ impl Machine {
         let now = self.now;
         let Some(kept) = self.apps.get_mut(app) else { return };
         let input = step.resource.as_ref().map(|resource| resource.digest());
-        let at_least = refusal.retry_after.unwrap_or(Span::ZERO);
         if let (RefusalClass::Immutable, Some(declared), Some(expect)) = (refusal.class, input, &step.expect) {
             let (uid, problem) = (expect.uid.clone(), refusal.detail.clone());
             let differences = canonical::digest_of(&step.differences);
             kept.answers.immutable.insert(step.key.clone(), Immutable { uid, declared, differences, problem });
         }
-        kept.setbacks.failed(&step.key, refusal.class, input, at_least, now);
+        kept.setbacks.failed(&step.key, refusal, input, now);
     }
 
     /// Ends a plan whose last results are durable, and observes the app again to confirm them.

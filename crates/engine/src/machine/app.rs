@@ -146,7 +146,12 @@ impl App {
     /// Reports whether history was rewritten and no person has confirmed a version: then rendering
     /// is of no use.
     pub(super) fn is_undecided(&self) -> bool {
+        self.is_rewritten() && self.sent.blessed.is_none()
+    }
+
+    /// Reports whether the app is held because history was rewritten.
+    pub(super) fn is_rewritten(&self) -> bool {
         let rewritten = |hold: &Hold| matches!(hold.why, HoldReason::Rewritten { .. });
-        self.sent.hold.as_ref().is_some_and(rewritten) && self.sent.blessed.is_none()
+        self.sent.hold.as_ref().is_some_and(rewritten)
     }
 }

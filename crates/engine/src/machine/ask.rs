@@ -103,10 +103,12 @@ impl Machine {
                 }
                 let now = self.now;
                 if let Some(kept) = self.apps.get_mut(&app) {
-                    if verdict.is_err() {
+                    if let Err(refusal) = &verdict {
                         // The question is repeated, ever more rarely. The problem is still that the
                         // object cannot be changed in place.
-                        kept.setbacks.failed(&key, RefusalClass::Immutable, Some(declared), Span::ZERO, now);
+                        let (class, detail) = (RefusalClass::Immutable, refusal.detail.clone());
+                        let refusal = Refusal { class, detail, retry_after: None };
+                        kept.setbacks.failed(&key, &refusal, Some(declared), now);
                     }
                     let verdict = verdict.map_err(|refusal| refusal.detail);
                     let answer = Replacement { uid, version, declared, at: asked_at, verdict };

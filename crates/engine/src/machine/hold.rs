@@ -141,12 +141,10 @@ impl Machine {
 
     pub(super) fn worth_a_look_at(&self, app: &AppId, why: &Why) -> Timestamp {
         let later = self.now + RECONSIDER;
+        if let Some(until) = why.until() {
+            return until;
+        }
         match why {
-            Why::BackingOff { until }
-            | Why::Immutable { until, .. }
-            | Why::ReplaceNotAllowed { until, .. }
-            | Why::ReplacementRefused { until, .. } => *until,
-            Why::RetentionReason(RetentionReason::Quarantine { left }) => self.now + *left,
             Why::State { state: State::Suspended } => {
                 let facts = self.holdings.facts().apps.get(app);
                 facts.and_then(|facts| facts.suspension.as_ref()).map_or(later, |suspension| suspension.until)
@@ -164,7 +162,7 @@ impl Machine {
     }
 
     /// Returns when the currently closed window opens.
-    fn window_opens(&self, app: &AppId) -> Option<Timestamp> {
+    pub(super) fn window_opens(&self, app: &AppId) -> Option<Timestamp> {
         let control = self.apps.get(app)?.control.as_ref()?;
         let closed = control.closed.iter().filter(|(from, until)| *from <= self.now && self.now < *until);
         closed.map(|(_, until)| *until).max()

@@ -17,7 +17,7 @@
 //! | [`queue`] | which app is next |
 //! | [`breaker`], [`setbacks`] | leaving a target or a resource alone for a while |
 //! | [`timers`] | due times |
-//! | [`status`] | queries |
+//! | [`status`], [`what_if`] | queries |
 
 mod accept;
 mod act;
@@ -40,6 +40,7 @@ mod settle;
 mod status;
 mod tenure;
 mod timers;
+mod what_if;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -72,6 +73,7 @@ use timers::{Timer, Timers};
 
 pub use bundle_cache::BundleCache;
 pub use status::{AppStatus, Refused, Standing, StoreStatus};
+pub use what_if::WhatIf;
 
 /// The engine of one log: accepts versions and holds apps at them.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use setpoint_core::live::Observation;
 use setpoint_core::modes::{State, States};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
-use setpoint_core::snapshot::{Answers, Budget, Elsewhere, Preview, Snapshot, TargetStanding};
+use setpoint_core::snapshot::{Answers, Budget, Elsewhere, FreshRender, Preview, Snapshot, TargetStanding};
 use setpoint_core::time::Timestamp;
 use setpoint_target::Asker;
 
@@ -26,6 +26,15 @@ use crate::effect::NoteKind;
 use super::Machine;
 use super::app::App;
 use super::queue::Priority;
+
+/// The assumptions of a decision that is only shown. The app is in none of the states that keep it
+/// from changes for a while, failed changes are tried again at once, and target and store have given
+/// these answers.
+#[derive(Debug, Default)]
+pub(super) struct Assumptions {
+    pub(super) previews: BTreeMap<Key, Preview>,
+    pub(super) fresh_render: Option<FreshRender>,
+}
 
 impl Machine {
     pub(super) fn decide(&mut self, app: &AppId, keys: &BTreeSet<Key>, observation: &Observation) -> Option<Decision> {
@@ -39,15 +48,14 @@ impl Machine {
     }
 
     /// Decides for an app that is to be held at this bundle. Also returns the rule that the plan
-    /// would have broken. `supposed` marks a decision that is only shown: as if the app were not in
-    /// observe mode, and with these verdicts of the target.
+    /// would have broken. `assumed` marks a decision that is only shown.
     pub(super) fn decide_for(
         &mut self,
         app: &AppId,
         bundle: &Arc<Bundle>,
         keys: &BTreeSet<Key>,
         observation: &Observation,
-        supposed: Option<BTreeMap<Key, Preview>>,
+        assumed: Option<Assumptions>,
     ) -> Option<(Decision, Option<String>)> {
         let mut facts = AppFacts::clone(self.holdings.facts().apps.get(app)?);
         facts.retiring = self.is_retiring(app);
@@ -61,9 +69,16 @@ impl Machine {
         let rolled_back = |hold: &Hold| matches!(hold.why, HoldReason::RolledBack { .. });
         let unconsidered = self.unconsidered_neighbour(app, bundle);
         let states = self.states_of(app, &facts);
-        let states = if supposed.is_some() { states.but(State::Observe, State::Auto) } else { states };
-        let answers = match supposed {
-            Some(previews) => Cow::Owned(Answers { previews, ..kept.answers.clone() }),
+        let states = if assumed.is_some() { as_if_free(states) } else { states };
+        let mut backing_off = kept.setbacks.backing_off(self.now, declared);
+        if assumed.is_some() {
+            // What to do about immutable fields is a reason of its own.
+            backing_off.retain(|key, _| kept.answers.immutable.contains_key(key));
+        }
+        let answers = match assumed {
+            Some(Assumptions { previews, fresh_render }) => {
+                Cow::Owned(Answers { previews, fresh_render, ..kept.answers.clone() })
+            }
             None => Cow::Borrowed(&kept.answers),
         };
         let snapshot = Snapshot {
@@ -73,7 +88,7 @@ impl Machine {
             states,
             bundle,
             retiring: facts.retiring,
-            rolling_back: facts.hold.as_ref().is_some_and(rolled_back),
+            rolling_back: facts.hold.as_ref().is_some_and(rolled_back) && self.held_at(app) == Some(bundle.digest()),
             converged_before: facts.last_good.as_ref().is_some_and(|good| good.bundle == bundle.digest()),
             claims: self.holdings.claims_of(app),
             elsewhere: &self.elsewhere(app, &facts.target, keys),
@@ -81,7 +96,7 @@ impl Machine {
             observation,
             missing_since: &kept.missing_since,
             open_intents: &keys.iter().filter_map(open).collect(),
-            backing_off: &kept.setbacks.backing_off(self.now, declared),
+            backing_off: &backing_off,
             unconsidered: unconsidered.as_ref(),
             waiting_for: &self.waiting_for(app),
             budget: &budget,
@@ -98,14 +113,19 @@ impl Machine {
     }
 
     pub(super) fn standing_of(&self, target: &TargetIdentity) -> TargetStanding {
-        let installed = self.holdings.facts().installed_at;
         TargetStanding {
             identity: target.clone(),
-            // If the installation is not recorded yet, the quarantine has not even begun.
-            quarantine_until: installed.map_or(Timestamp::from_millis(u64::MAX), |at| at + self.settings.quarantine),
+            quarantine_until: self.quarantine_until(),
             fresh_reads: self.controls.targets.get(target).is_some_and(|control| control.fresh_reads),
             breaker_open: self.breakers.get(target).is_some_and(super::breaker::Breaker::is_open),
         }
+    }
+
+    /// Returns until when nothing is deleted, because the installation is new.
+    pub(super) fn quarantine_until(&self) -> Timestamp {
+        let installed = self.holdings.facts().installed_at;
+        // If the installation is not recorded yet, the quarantine has not even begun.
+        installed.map_or(Timestamp::from_millis(u64::MAX), |at| at + self.settings.quarantine)
     }
 
     pub(super) fn budget(&mut self, app: &AppId, facts: &AppFacts) -> Budget {
@@ -317,4 +337,10 @@ impl Machine {
             self.wants_look(&other, Priority::NewBundle);
         }
     }
+}
+
+/// Returns the states without those that a person, a window or the mode of the app ends.
+fn as_if_free(states: States) -> States {
+    let automatic = states.but(State::Observe, State::Auto).but(State::Manual, State::Auto);
+    automatic.without(State::Suspended).without(State::Held).without(State::WindowClosed)
 }

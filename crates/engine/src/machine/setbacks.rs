@@ -5,12 +5,15 @@
 //! never switches us off (incident 24).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
 use setpoint_core::mutant::Mutant;
+use setpoint_core::report::Setback;
+use setpoint_core::snapshot::BackOff;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_target::RefusalClass;
+use setpoint_target::{Refusal, RefusalClass};
 
 const FIRST: Span = Span::seconds(1);
 const LONGEST: Span = Span::minutes(5);
@@ -40,9 +43,10 @@ pub(super) struct Setbacks {
 struct Failure {
     times: Times,
     until: Timestamp,
-    /// Set if the failure was about immutable fields of the live object, and not about the
-    /// declaration.
-    immutable: bool,
+    /// The class of the last refusal.
+    class: RefusalClass,
+    /// The target's own text.
+    problem: Arc<str>,
 }
 
 /// The number of refusals of each kind. They are counted apart, because eight lost races say
@@ -68,19 +72,14 @@ struct Heals {
 
 impl Setbacks {
     /// Records a refused step. Returns until when the resource is left alone.
-    pub(super) fn failed(
-        &mut self,
-        key: &Key,
-        class: RefusalClass,
-        input: Option<Digest>,
-        at_least: Span,
-        now: Timestamp,
-    ) -> Timestamp {
+    pub(super) fn failed(&mut self, key: &Key, refusal: &Refusal, input: Option<Digest>, now: Timestamp) -> Timestamp {
         self.forget_old(now);
+        let class = refusal.class;
         let failure = self.failures.entry((key.clone(), input)).or_insert(Failure {
             times: Times::default(),
             until: now,
-            immutable: false,
+            class,
+            problem: Arc::default(),
         });
         let times = failure.times.of(class);
         let pause = match class {
@@ -95,8 +94,9 @@ impl Setbacks {
             RefusalClass::Invalid | RefusalClass::Immutable | RefusalClass::Denied => FIRST.doubled(*times, LONGEST),
         };
         *times += 1;
-        failure.immutable = class == RefusalClass::Immutable;
-        failure.until = now + pause.max(at_least);
+        failure.class = class;
+        failure.problem = refusal.detail.as_str().into();
+        failure.until = now + pause.max(refusal.retry_after.unwrap_or(Span::ZERO));
         if Mutant::ForgetFailures.is_on() {
             failure.until = now;
         }
@@ -110,7 +110,7 @@ impl Setbacks {
     /// Forgets refusals because of immutable fields once the object is gone: a new object was never
     /// refused anything.
     pub(super) fn forget_gone(&mut self, is_gone: impl Fn(&Key) -> bool) {
-        self.failures.retain(|(key, _), failure| !failure.immutable || !is_gone(key));
+        self.failures.retain(|(key, _), failure| failure.class != RefusalClass::Immutable || !is_gone(key));
     }
 
     /// Forgets old failures, because memory is bounded: they may be tried again.
@@ -137,26 +137,42 @@ impl Setbacks {
         heals.times == PATIENT_HEALS
     }
 
-    /// Returns the resources to be left alone now, and until when. Failures of an older declaration
-    /// do not count.
+    /// Returns the resources to be left alone now, with the reason and the end. Failures of an older
+    /// declaration do not count.
     pub(super) fn backing_off(
         &self,
         now: Timestamp,
         declared: impl Fn(&Key) -> Option<Digest>,
-    ) -> BTreeMap<Key, Timestamp> {
+    ) -> BTreeMap<Key, BackOff> {
         let failures = self
             .failures
             .iter()
             .filter(|((key, input), _)| *input == declared(key))
-            .map(|((key, _), failure)| (key, failure.until));
+            .map(|((key, _), failure)| (key, failure.until, Some(&failure.problem)));
         let heals = self.heals.iter().filter(|(key, heals)| heals.input == declared(key));
-        let heals = heals.map(|(key, heals)| (key, heals.until));
-        let mut until = BTreeMap::new();
-        for (key, at) in failures.chain(heals).filter(|(_, at)| *at > now) {
-            let latest = until.entry(key.clone()).or_insert(at);
-            *latest = at.max(*latest);
+        let heals = heals.map(|(key, heals)| (key, heals.until, None));
+        let mut pauses = BTreeMap::<Key, BackOff>::new();
+        for (key, until, problem) in failures.chain(heals).filter(|(_, until, _)| *until > now) {
+            if pauses.get(key).is_none_or(|pause| pause.until < until) {
+                let setback = problem.map_or(Setback::Fight, |problem| Setback::Failure { problem: problem.clone() });
+                pauses.insert(key.clone(), BackOff { until, setback });
+            }
         }
-        until
+        pauses
+    }
+
+    /// Returns the last failure or the fight that a person has to know of before this declaration
+    /// is applied, even if the pause after it is over. A lost race says nothing about the next one.
+    pub(super) fn last(&self, key: &Key, input: Option<Digest>, now: Timestamp) -> Option<BackOff> {
+        let failure = self.failures.get(&(key.clone(), input));
+        let failure = failure.filter(|failure| failure.class != RefusalClass::Conflict || now < failure.until);
+        let fight = || self.heals.get(key).filter(|heals| heals.input == input && now < heals.until);
+        match failure {
+            Some(Failure { until, problem, .. }) => {
+                Some(BackOff { until: *until, setback: Setback::Failure { problem: problem.clone() } })
+            }
+            None => fight().map(|heals| BackOff { until: heals.until, setback: Setback::Fight }),
+        }
     }
 }
 
@@ -181,6 +197,10 @@ mod tests {
         Key::new("file", "", "/a").unwrap()
     }
 
+    fn refusal(class: RefusalClass) -> Refusal {
+        Refusal { class, detail: format!("{class:?}"), retry_after: None }
+    }
+
     fn at(seconds: u64) -> Timestamp {
         Timestamp::from_millis(0) + Span::seconds(seconds)
     }
@@ -190,31 +210,32 @@ mod tests {
         let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
         let mut setbacks = Setbacks::default();
         let pauses: Vec<_> = (0..10)
-            .map(|_| setbacks.failed(&key(), RefusalClass::Invalid, Some(old), Span::ZERO, at(0)).as_millis() / 1000)
+            .map(|_| setbacks.failed(&key(), &refusal(RefusalClass::Invalid), Some(old), at(0)).as_millis() / 1000)
             .collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 3600, 3600]);
-        assert!(setbacks.backing_off(at(0), |_| Some(old)).contains_key(&key()));
+        let pause = &setbacks.backing_off(at(0), |_| Some(old))[&key()];
+        assert_eq!(pause.setback, Setback::Failure { problem: "Invalid".into() });
         assert!(setbacks.backing_off(at(0), |_| Some(new)).is_empty());
-        assert_eq!(setbacks.failed(&key(), RefusalClass::Denied, Some(new), Span::ZERO, at(0)), at(1));
-        let back = setbacks.failed(&key(), RefusalClass::Invalid, Some(old), Span::ZERO, at(0));
+        assert_eq!(setbacks.failed(&key(), &refusal(RefusalClass::Denied), Some(new), at(0)), at(1));
+        let back = setbacks.failed(&key(), &refusal(RefusalClass::Invalid), Some(old), at(0));
         assert_eq!(back, at(3600), "an old input is not new again");
     }
 
     #[test]
     fn a_conflict_is_decided_again_at_once_a_few_times_and_then_ever_later() {
         let mut setbacks = Setbacks::default();
-        let mut pause = |class| setbacks.failed(&key(), class, None, Span::ZERO, at(0)).as_millis();
+        let mut pause = |class| setbacks.failed(&key(), &refusal(class), None, at(0)).as_millis();
         let pauses: Vec<_> = (0..16).map(|_| pause(RefusalClass::Conflict)).collect();
         assert_eq!(pauses[..8], [0, 0, 0, 0, 100, 200, 400, 800]);
         assert_eq!(pauses[14..], [60_000, 60_000]);
         let mut setbacks = Setbacks::default();
-        assert_eq!(setbacks.failed(&key(), RefusalClass::Contested, None, Span::ZERO, at(0)), at(1));
+        assert_eq!(setbacks.failed(&key(), &refusal(RefusalClass::Contested), None, at(0)), at(1));
     }
 
     #[test]
     fn lost_races_do_not_lengthen_the_pause_after_a_denied_request() {
         let mut setbacks = Setbacks::default();
-        let mut pause = |class| setbacks.failed(&key(), class, None, Span::ZERO, at(0));
+        let mut pause = |class| setbacks.failed(&key(), &refusal(class), None, at(0));
         for _ in 0..ENOUGH {
             pause(RefusalClass::Conflict);
             pause(RefusalClass::Unavailable);
@@ -226,23 +247,23 @@ mod tests {
     #[test]
     fn who_is_late_again_and_again_tries_ever_more_rarely() {
         let mut setbacks = Setbacks::default();
-        let mut pause = || setbacks.failed(&key(), RefusalClass::Fenced, None, Span::ZERO, at(0)).as_millis() / 1000;
+        let mut pause = || setbacks.failed(&key(), &refusal(RefusalClass::Fenced), None, at(0)).as_millis() / 1000;
         let pauses: Vec<_> = (0..8).map(|_| pause()).collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
         setbacks.succeeded(&key(), None);
-        assert_eq!(setbacks.failed(&key(), RefusalClass::Fenced, None, Span::ZERO, at(0)), at(1));
+        assert_eq!(setbacks.failed(&key(), &refusal(RefusalClass::Fenced), None, at(0)), at(1));
     }
 
     #[test]
     fn what_could_not_be_changed_is_made_at_once_when_it_is_gone() {
         let declared = Some(Digest::of(b"new"));
         let mut setbacks = Setbacks::default();
-        setbacks.failed(&key(), RefusalClass::Immutable, declared, Span::ZERO, at(0));
+        setbacks.failed(&key(), &refusal(RefusalClass::Immutable), declared, at(0));
         setbacks.forget_gone(|_| false);
         assert!(setbacks.backing_off(at(0), |_| declared).contains_key(&key()));
         setbacks.forget_gone(|gone| *gone == key());
         assert!(setbacks.backing_off(at(0), |_| declared).is_empty());
-        setbacks.failed(&key(), RefusalClass::Denied, declared, Span::ZERO, at(0));
+        setbacks.failed(&key(), &refusal(RefusalClass::Denied), declared, at(0));
         setbacks.forget_gone(|_| true);
         assert!(setbacks.backing_off(at(0), |_| declared).contains_key(&key()), "a create that is denied waits");
     }
@@ -253,8 +274,8 @@ mod tests {
         let told: Vec<_> = (0..14).map(|n| setbacks.healed(&key(), None, at(n))).collect();
         assert_eq!(told.iter().filter(|told| **told).count(), 1);
         assert!(told[2]);
-        let until = setbacks.backing_off(at(13), |_| None)[&key()];
-        assert_eq!(until.since(at(13)), LONGEST);
+        let pause = &setbacks.backing_off(at(13), |_| None)[&key()];
+        assert_eq!((pause.until.since(at(13)), &pause.setback), (LONGEST, &Setback::Fight));
         assert!(!setbacks.healed(&key(), None, at(10_000)), "long ago is forgotten");
     }
 }

@@ -1,21 +1,20 @@
-//! Queries of the machine: its status, and what it would do. A query changes nothing.
+//! Queries of the machine: its status. A query changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
-use setpoint_core::decide::{Decision, Drift};
+use setpoint_core::decide::Drift;
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::AppFacts;
 use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
-use setpoint_core::live::{Health, Observation};
+use setpoint_core::live::Health;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity, VersionId};
 use setpoint_core::report::Withheld;
-use setpoint_core::snapshot::{Preview, Question};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
-use setpoint_target::{Asker, Priority, Unwatched, Wanted};
+use setpoint_target::Unwatched;
 
 use super::{Awaited, Machine};
 use crate::controls::Mode;
@@ -47,6 +46,9 @@ pub struct AppStatus {
     /// The revision that its stores offer now, if it is older than the accepted one. It is not
     /// followed.
     pub set_back: Option<Revision>,
+    /// The revision that its stores offer now, if the app is held because history was rewritten. It
+    /// may be newer than the one in the hold.
+    pub offered: Option<Revision>,
     /// The reason why the newest version could not be rendered so far. The render is tried again.
     pub unrendered: Option<String>,
     /// Changes whose outcome is unknown.
@@ -54,6 +56,10 @@ pub struct AppStatus {
     /// Until when its target is left alone because it failed too often. After that nothing is
     /// deleted there before one complete observation.
     pub left_alone_until: Option<Timestamp>,
+    /// The end of the time after installation in which nothing is deleted, if it is still to come.
+    pub quarantine_until: Option<Timestamp>,
+    /// The time when its window opens, if it is closed.
+    pub window_opens: Option<Timestamp>,
     /// Set if changes of objects that the app declares or owns are not noticed now: all of this
     /// status is as old as that.
     pub unwatched: Option<Unwatched>,
@@ -123,6 +129,12 @@ impl Machine {
         self.bundle_of(app)
     }
 
+    /// Returns the newest accepted bundle of an app, whether it is held at it or not.
+    pub fn accepted_bundle(&self, app: &AppId) -> Option<Arc<Bundle>> {
+        let accepted = self.holdings.facts().apps.get(app)?.accepted.as_ref()?;
+        self.bundles.get(&accepted.bundle)
+    }
+
     /// Returns the status of an app; `None` for an app unknown to the engine.
     pub fn status(&self, app: &AppId) -> Option<AppStatus> {
         self.status_among(app, &self.under_way())
@@ -147,9 +159,12 @@ impl Machine {
             bundle: self.held_at(app).and_then(|digest| Some((digest, self.bundles.size(&digest)?))),
             refused: kept.refused.clone(),
             set_back: kept.set_back.clone(),
+            offered: kept.is_rewritten().then(|| self.offered(app)).flatten(),
             unrendered: kept.unrendered.clone(),
             unsettled: under_way.unsettled.get(app).cloned().unwrap_or_default(),
             left_alone_until: self.left_alone_until(&kept.sent.target),
+            quarantine_until: Some(self.quarantine_until()).filter(|until| self.now < *until),
+            window_opens: self.window_opens(app),
             unwatched,
             stale: self.stale_stores_of(app),
         })
@@ -182,38 +197,6 @@ impl Machine {
             left_alone: self.breakers.iter().filter_map(|(to, it)| Some((to.clone(), it.open_until()?))).collect(),
         }
     }
-
-    /// Returns the target of an app, the objects to observe in order to plan for it with this
-    /// bundle, and the requesting user; `None` for an unknown app.
-    pub fn wanted_for(&self, app: &AppId, bundle: &Bundle) -> Option<(TargetIdentity, Wanted, Asker)> {
-        let target = self.apps.get(app)?.sent.target.clone();
-        let owned = self.holdings.claims_of(app).keys().map(|key| (key.clone(), None));
-        let declared = bundle.resources().iter();
-        let declared = declared.map(|(key, declared)| (key.clone(), Some(Arc::clone(&declared.resource))));
-        // A person requests the plan.
-        let asker = Asker { priority: Priority::Person, ..self.asker(app) };
-        Some((target, owned.chain(declared).collect(), asker))
-    }
-
-    /// Returns the decision for an app with this observation, as if it were held at this bundle,
-    /// and as if it were not in observe mode. The caller shows it after checking every step with
-    /// the target, so questions about taking objects over count as answered.
-    pub fn what_if(&mut self, app: &AppId, bundle: &Arc<Bundle>, observation: &Observation) -> Option<Decision> {
-        let keys = observation.states.keys().cloned().collect();
-        let mut decide = |previews| {
-            let decided = self.decide_for(app, bundle, &keys, observation, Some(previews));
-            decided.map(|(decision, _)| decision)
-        };
-        let decision = decide(BTreeMap::new())?;
-        let supposed: BTreeMap<Key, Preview> = decision.questions.iter().filter_map(supposed).collect();
-        if supposed.is_empty() { Some(decision) } else { decide(supposed) }
-    }
-}
-
-/// Answers a question about a takeover with yes.
-fn supposed(question: &Question) -> Option<(Key, Preview)> {
-    let Question::Preview { key, version, declared } = question else { return None };
-    Some((key.clone(), Preview { version: version.clone(), declared: *declared, verdict: Ok(()) }))
 }
 
 /// Returns the app whose work continues once the awaited batch is in the ledger.

@@ -120,7 +120,8 @@ impl Answers {
         let summary = summary(app, &status, &self.counted(&BTreeMap::new()));
         let unhealthy = self.unhealthy(app, &status).await?;
         let target_degraded = self.provider.target_of(&status.facts.target).and_then(|target| target.degraded());
-        let AppStatus { facts, report, drifts, remarks, unsettled, refused, left_alone_until, .. } = status;
+        let AppStatus { facts, report, drifts, remarks, unsettled, refused, left_alone_until, window_opens, .. } =
+            status;
         let owned = self.handle.owned(app).await.map_err(ended)?;
         let bundle = self.handle.bundle(app).await.map_err(ended)?;
         let declared = bundle.iter().flat_map(|bundle| bundle.resources());
@@ -152,6 +153,7 @@ impl Answers {
             remarks,
             target_degraded,
             left_alone_until,
+            window_opens,
             unhealthy,
             unsettled,
             shadow: self.provider.shadow_of(app),

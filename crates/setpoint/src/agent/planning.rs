@@ -15,7 +15,7 @@ use setpoint_core::name::AppId;
 use setpoint_core::plan::Step;
 use setpoint_core::report::Withheld;
 use setpoint_core::version::Revision;
-use setpoint_engine::machine::AppStatus;
+use setpoint_engine::machine::{AppStatus, WhatIf};
 use setpoint_store::StoreError;
 use setpoint_target::{Asker, Target};
 
@@ -54,8 +54,14 @@ impl Answers {
     async fn plan_of(&self, app: &AppId, status: &AppStatus, rev: Option<&str>) -> Result<AppPlan, Problem> {
         let accepted = status.facts.accepted.as_ref();
         let (revision, bundle) = match rev {
+            // The accepted version may wait for a person or a window, and is shown all the same. An
+            // app that is retiring has no version to follow.
             None => {
-                let bundle = self.handle.bundle(app).await.map_err(ended)?;
+                let bundle = match status.facts.retiring {
+                    true => self.handle.bundle(app).await,
+                    false => self.handle.accepted_bundle(app).await,
+                };
+                let bundle = bundle.map_err(ended)?;
                 (accepted.map(|accepted| accepted.revision.clone()), Ok(bundle))
             }
             Some(rev) => {
@@ -70,6 +76,9 @@ impl Answers {
             set_back: set_back_of(app, status).filter(|_| rev.is_none()),
             refused: Vec::new(),
             observed: status.observed,
+            hold: status.facts.hold.clone(),
+            suspension: status.facts.suspension.clone(),
+            window_opens: status.window_opens,
             steps: Vec::new(),
             report: Vec::new(),
         };
@@ -160,10 +169,11 @@ impl Answers {
             target.ok_or_else(|| cannot(format!("target {identity} is not connected: check the agent's log")))?;
         let observation = target.observe(wanted, asker.clone(), self.clock.now()).await;
         let decision = self.handle.what_if(app, bundle, observation).await.map_err(ended)?;
-        let Decision { plan, report, .. } = decision.ok_or_else(forgotten)?;
+        let WhatIf { decision: Decision { plan, report, .. }, mut waits } = decision.ok_or_else(forgotten)?;
         let mut steps = Vec::new();
         for step in plan.steps {
-            steps.push(previewed(target.as_ref(), step, &asker).await);
+            let waits = waits.remove(&step.key).unwrap_or_default();
+            steps.push(PlanStep { waits, ..previewed(target.as_ref(), step, &asker).await });
         }
         Ok((steps, report))
     }
@@ -182,5 +192,5 @@ async fn previewed(target: &dyn Target, step: Step, asker: &Asker) -> PlanStep {
     };
     // Comparisons go from the declared to the actual state, and steps the other way.
     let differences = differences.into_iter().map(Difference::turned).collect();
-    PlanStep { key: step.key, verb: step.verb, cause: step.cause, differences, refused }
+    PlanStep { key: step.key, verb: step.verb, cause: step.cause, differences, waits: Vec::new(), refused }
 }

@@ -14,6 +14,9 @@ use crate::exit::Exit;
 use crate::show;
 
 /// Show what the agent would change, now or with another revision
+///
+/// Changes that a manual mode, a closed window, a suspension, a hold or an earlier failure delays
+/// are marked with what they wait for.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +27,7 @@ Examples:
 Exit codes:
   0  there is nothing to do
   1  could not run
-  2  there are changes (for an app in observe mode: differences)
+  2  there are changes, including changes that wait (for an app in observe mode: differences)
   4  the revision or a step would be refused")]
 pub(super) struct Arguments {
     /// Show only this app, as `name` or `scope/name`

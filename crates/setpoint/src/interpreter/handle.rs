@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
-use setpoint_core::decide::Decision;
 use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::time::Span;
-use setpoint_engine::machine::{AppStatus, Standing};
+use setpoint_engine::machine::{AppStatus, Standing, WhatIf};
 use setpoint_engine::{Command, Controls, Declined, Event, Machine};
 use setpoint_ledger::LedgerError;
 use setpoint_target::{Asker, Wanted};
@@ -127,13 +126,19 @@ impl Handle {
         self.ask(move |machine| machine.wanted_for(&app, &bundle)).await
     }
 
+    /// Returns the newest accepted bundle of an app, whether it is held at it or not.
+    pub async fn accepted_bundle(&self, app: &AppId) -> Result<Option<Arc<Bundle>>, Ended> {
+        let app = app.clone();
+        self.ask(move |machine| machine.accepted_bundle(&app)).await
+    }
+
     /// Returns the decision for an app with this observation, if it were held at this bundle.
     pub async fn what_if(
         &self,
         app: &AppId,
         bundle: &Arc<Bundle>,
         observation: Observation,
-    ) -> Result<Option<Decision>, Ended> {
+    ) -> Result<Option<WhatIf>, Ended> {
         let (app, bundle) = (app.clone(), Arc::clone(bundle));
         self.ask(move |machine| machine.what_if(&app, &bundle, &observation)).await
     }

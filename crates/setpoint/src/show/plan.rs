@@ -1,12 +1,14 @@
 //! The page of `setpoint plan`.
 
 use setpoint_api::answer::{AppPlan, PlanAnswer, PlanStep};
+use setpoint_core::hold::HoldReason;
 use setpoint_core::intent::Verb;
-use setpoint_core::report::Withheld;
+use setpoint_core::report::{Setback, Why, Withheld};
 
+use super::app::{hold, suspension};
 use super::page::Page;
 use super::paint::{Paint, Painted};
-use super::{Screen, words};
+use super::{Screen, time, words};
 
 pub(crate) fn plan(answer: &PlanAnswer, screen: &Screen) -> String {
     let mut page = Page::new(screen);
@@ -31,6 +33,7 @@ fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
             ),
         );
     }
+    obstacles(plan, page);
     if let Some(set_back) = &plan.set_back {
         page.line(2, Painted::new(format!("! set back: {set_back}"), Paint::Warn));
     }
@@ -48,10 +51,37 @@ fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
     }
 }
 
+/// Writes what keeps the app from changes for a while.
+fn obstacles(AppPlan { app, hold: held, suspension: suspended, window_opens, .. }: &AppPlan, page: &mut Page<'_>) {
+    if let Some(suspended) = suspended {
+        page.line(2, Painted::new(format!("! suspended: {}", suspension(suspended, page.screen)), Paint::Warn));
+    }
+    if let Some(held) = held {
+        page.line(2, Painted::new(format!("! held: {}", hold(held, page.screen)), Paint::Warn));
+        if let HoldReason::Rewritten { accepted, offered } = &held.why
+            && let Some(version) = offered.moved_from(accepted)
+        {
+            let commit = words::short(version);
+            page.line(4, format!("for the changes of the offered version: setpoint plan {app} --rev {commit}"));
+        }
+    }
+    if let Some(opens) = window_opens {
+        let opens = time::both(*opens, page.screen.now);
+        page.line(2, Painted::new(format!("! its window is closed, and opens {opens}"), Paint::Warn));
+    }
+}
+
 fn step_lines(step: &PlanStep, page: &mut Page<'_>) {
-    let PlanStep { key, verb, cause, differences, refused } = step;
+    let PlanStep { key, verb, cause, differences, waits, refused } = step;
     let Painted { text, paint } = words::verb(*verb);
     page.line(2, Painted::new(format!("{text} {key} ({cause})"), paint));
+    for why in waits {
+        let (mark, paint) = match why {
+            Why::BackingOff { setback: Setback::Failure { .. }, .. } => ("failed", Paint::Bad),
+            _ => ("waits", Paint::Warn),
+        };
+        page.line(6, Painted::new(format!("{mark}: {}", words::reason(why, page.screen.now)), paint));
+    }
     for difference in differences {
         page.line(6, words::difference(difference));
     }
@@ -76,6 +106,10 @@ fn summary(answer: &PlanAnswer) -> String {
     let observed: usize = answer.apps.iter().filter(|app| app.observed).map(|app| app.steps.len()).sum();
     if observed > 0 {
         text.push_str(&format!("; {observed} only observed"));
+    }
+    let waiting = steps().filter(|step| !step.waits.is_empty()).count();
+    if waiting > 0 {
+        text.push_str(&format!("; {waiting} of these {}", if waiting == 1 { "waits" } else { "wait" }));
     }
     let set_back = answer.apps.iter().filter(|app| app.set_back.is_some()).count();
     if set_back > 0 {

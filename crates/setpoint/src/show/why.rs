@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use setpoint_api::answer::{AppDetail, AppState, AppSummary, SetBack};
 use setpoint_core::hold::HoldReason;
 use setpoint_core::key::Key;
+use setpoint_core::report::Withheld;
 
 use super::app::{drifts, hold, remarks, shadow, suspension, unhealthy, unsettled};
 use super::page::Page;
@@ -63,6 +64,10 @@ fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
         );
         page.line(2, "to move it there: retire it first, or declare it under another name");
     }
+    if let Some(opens) = detail.window_opens {
+        page.heading("Window closed");
+        page.line(2, format!("new versions and deletes wait until it opens {}", time::both(opens, page.screen.now)));
+    }
     if let Some(suspended) = &detail.suspension {
         page.heading("Suspended");
         page.line(2, suspension(suspended, page.screen));
@@ -116,18 +121,17 @@ fn target(detail: &AppDetail, page: &mut Page<'_>) {
 /// Writes the changes that are not made, grouped by reason: a hundred files that wait for one
 /// window are one reason.
 fn reasons(detail: &AppDetail, page: &mut Page<'_>) {
-    let mut reasons: BTreeMap<String, Vec<&Key>> = BTreeMap::new();
-    for withheld in &detail.report {
-        reasons
-            .entry(format!("{}: {}", withheld.cause, words::reason(&withheld.why, page.screen.now)))
-            .or_default()
-            .push(&withheld.key);
+    // Failures and decisions first; changes that only wait for these follow.
+    let mut reasons: BTreeMap<(bool, String), Vec<&Key>> = BTreeMap::new();
+    for Withheld { key, cause, why } in &detail.report {
+        let reason = format!("{cause}: {}", words::reason(why, page.screen.now));
+        reasons.entry((why.is_consequence(), reason)).or_default().push(key);
     }
     if reasons.is_empty() {
         return;
     }
     page.heading(&format!("Not done: {}", detail.report.len()));
-    for (reason, keys) in &reasons {
+    for ((_, reason), keys) in &reasons {
         page.line(2, Painted::new(reason, Paint::Warn));
         for key in keys.iter().take(NAMED) {
             page.line(4, key.to_string());

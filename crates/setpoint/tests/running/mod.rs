@@ -32,6 +32,7 @@
 //! - [`ordering`]: the order of changes on a cluster.
 //! - [`pinning`]: stores that are pinned to a tag or a commit.
 //! - [`pruning`]: objects that are no longer declared are deleted last, late and within a budget.
+//! - [`reasons`]: the reasons that commands give for changes that are not made.
 //! - [`recalling`]: cached renders, and the decisions they must not cause.
 //! - [`reloading`]: a bootstrap document that changes under a running agent.
 //! - [`removing`]: a data directory or a ledger that is removed, under an agent or between two
@@ -71,6 +72,7 @@ mod observing;
 mod ordering;
 mod pinning;
 mod pruning;
+mod reasons;
 mod recalling;
 mod reloading;
 mod removing;

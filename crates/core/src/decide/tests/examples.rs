@@ -180,7 +180,7 @@ fn every_guard_keeps_on_its_own() {
         ),
         (
             |w| w.target.quarantine_until = NOW + Span::seconds(1),
-            |why| *why == Why::RetentionReason(RetentionReason::Quarantine { left: Span::seconds(1) }),
+            |why| *why == Why::RetentionReason(RetentionReason::Quarantine { until: NOW + Span::seconds(1) }),
         ),
         (|w| w.target.breaker_open = true, |why| *why == Why::RetentionReason(RetentionReason::BreakerOpen)),
         (|w| *w = w.clone().absent(1), |why| *why == Why::RetentionReason(RetentionReason::OtherChangesFirst)),
@@ -436,7 +436,7 @@ fn what_a_kept_object_was_made_after_is_kept_too() {
     world.claimed(3).rank = 1;
     world.budget.owned = 100;
     assert_eq!(world.decide().plan.deletes(), 2);
-    world.backing_off.insert(key(3), NOW + Span::seconds(9));
+    world.backs_off(key(3), NOW + Span::seconds(9));
     let decision = world.decide();
     assert_eq!(decision.plan.deletes(), 0, "its dependent is still there");
     assert!(reasons(&decision).contains(&Why::RetentionReason(RetentionReason::DependentStands)));

@@ -96,7 +96,7 @@ fn what_was_made_as_declared_is_not_made_anew_for_the_same_declaration_by_any_la
     let tried = world.decide();
     assert_eq!(verbs(&tried), [(Verb::Update, Cause::Declared)]);
     let until = NOW + Span::seconds(5);
-    world.backing_off.insert(key(1), until);
+    world.backs_off(key(1), until);
     let problem = "spec.selector cannot be changed".to_owned();
     assert_eq!(reasons(&world.decide()), [Why::Immutable { problem, until }]);
     assert!(tried.plan.steps[0].claim.made.is_some(), "trying to update it does not forget that");
@@ -135,7 +135,7 @@ fn where_it_is_not_allowed_the_report_says_what_to_write_and_it_is_tried_again_l
     let mut world = proven(stuck(vec![plain.clone()]), &plain, "u1");
     assert_eq!(verbs(&world.decide()), [(Verb::Update, Cause::Declared)]);
     let until = NOW + Span::seconds(5);
-    world.backing_off.insert(key(1), until);
+    world.backs_off(key(1), until);
     let told = reasons(&world.decide());
     let problem = "spec.selector cannot be changed".to_owned();
     assert_eq!(told, [Why::ReplaceNotAllowed { problem, until }]);
@@ -148,11 +148,11 @@ fn nobody_is_told_to_allow_what_would_not_be_done() {
     let immutable = Why::Immutable { problem: "spec.selector cannot be changed".to_owned(), until };
     let protected = Resource { protected: true, ..resource(1, 2) };
     let mut world = stuck(vec![protected]);
-    world.backing_off.insert(key(1), until);
+    world.backs_off(key(1), until);
     assert_eq!(reasons(&world.decide()), std::slice::from_ref(&immutable));
 
     let mut drifted = was_in_place();
-    drifted.backing_off.insert(key(1), until);
+    drifted.backs_off(key(1), until);
     assert_eq!(reasons(&drifted.decide()), [immutable]);
 }
 
@@ -161,7 +161,7 @@ fn a_refused_replacement_is_told_while_it_waits() {
     let mut world = ready();
     world.answers.replacements.get_mut(&key(1)).unwrap().verdict = Err("a policy forbids it".to_owned());
     let until = NOW + Span::seconds(5);
-    world.backing_off.insert(key(1), until);
+    world.backs_off(key(1), until);
     let problem = "a policy forbids it".to_owned();
     assert_eq!(reasons(&world.decide()), [Why::ReplacementRefused { problem, until }]);
 }
@@ -196,7 +196,7 @@ fn every_guard_of_a_delete_keeps_it() {
     assert_eq!(kept(|world| world.target.breaker_open = true), guard(RetentionReason::BreakerOpen));
     assert_eq!(kept(|world| world.observation.at = NOW - Span::seconds(61)), guard(RetentionReason::OldObservation));
     let quarantine = kept(|world| world.target.quarantine_until = NOW + Span::seconds(9));
-    assert_eq!(quarantine, guard(RetentionReason::Quarantine { left: Span::seconds(9) }));
+    assert_eq!(quarantine, guard(RetentionReason::Quarantine { until: NOW + Span::seconds(9) }));
     assert_eq!(kept(|world| world.claimed(1).protected = true), guard(RetentionReason::Protected));
     let recovered = kept(|world| world.claimed(1).origin = ClaimOrigin::Recovered);
     assert_eq!(recovered, guard(RetentionReason::Recovered));
@@ -236,7 +236,7 @@ fn one_is_made_anew_at_a_time_and_after_everything_else() {
     let beside = beside.absent(3);
     assert_eq!(verbs(&beside.decide()), [(Verb::Create, Cause::Declared)]);
     let mut failing = beside;
-    failing.backing_off.insert(key(3), NOW + Span::seconds(5));
+    failing.backs_off(key(3), NOW + Span::seconds(5));
     assert!(failing.decide().plan.is_empty(), "nothing goes while something declared is missing");
 }
 

@@ -10,9 +10,9 @@ use crate::live::{Baseline, Health, Live, Observation, Presence, Writer};
 use crate::modes::{Cause, State, States};
 use crate::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use crate::observed::{Observed, UnknownReason};
-use crate::report::Why;
+use crate::report::{Setback, Why};
 use crate::resource::Resource;
-use crate::snapshot::{Answers, Budget, Elsewhere, FreshRender, Rules, Snapshot, TargetStanding};
+use crate::snapshot::{Answers, BackOff, Budget, Elsewhere, FreshRender, Rules, Snapshot, TargetStanding};
 use crate::time::Timestamp;
 use crate::value::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,7 @@ pub(super) struct World {
     pub(super) observation: Observation,
     pub(super) missing_since: BTreeMap<Key, Timestamp>,
     pub(super) open_intents: BTreeMap<Key, IntentId>,
-    pub(super) backing_off: BTreeMap<Key, Timestamp>,
+    pub(super) backing_off: BTreeMap<Key, BackOff>,
     pub(super) unconsidered: Option<AppId>,
     pub(super) waiting_for: Vec<AppId>,
     pub(super) budget: Budget,
@@ -101,6 +101,12 @@ impl World {
     /// Returns the claim on a key, to be changed.
     pub(super) fn claimed(&mut self, n: u8) -> &mut Claim {
         Arc::make_mut(self.claims.get_mut(&key(n)).unwrap())
+    }
+
+    /// Leaves a key alone until then, because the target refused a change of it.
+    pub(super) fn backs_off(&mut self, key: Key, until: Timestamp) {
+        let setback = Setback::Failure { problem: "the disk is full".into() };
+        self.backing_off.insert(key, BackOff { until, setback });
     }
 
     pub(super) fn claim(mut self, n: u8, uid: Option<&str>) -> Self {
