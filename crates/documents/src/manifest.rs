@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::value::Value;
-use setpoint_yaml::{Class, Diagnostic, Diagnostics, Dialect, Findings, Kind, Node, Place, Scalar, Source, parse};
+use setpoint_yaml::{
+    Class, Diagnostic, Diagnostics, Dialect, Findings, Kind, Node, Place, Scalar, Source, parse, visible_text,
+};
 
 use crate::document::is_empty;
 use crate::field::FieldProblem;
@@ -162,6 +164,22 @@ fn not_a_string(field: &str) -> Refusal {
     (format!("`{field}` is not a string"), "write a string; quote it if necessary".to_owned())
 }
 
+/// Returns the refusal of a scalar without quotes that YAML reads as something else: `y` and `on`
+/// are booleans, `1e3` is a number.
+fn read_as_another_type(field: &str, text: &str, read: &Scalar<'_>) -> Refusal {
+    let (text, read) = (
+        visible_text(text),
+        match read {
+            Scalar::Bool(value) => format!("the boolean `{value}`"),
+            other => other.describe().to_owned(),
+        },
+    );
+    (
+        format!("`{field}` is not a string: YAML reads `{text}` without quotes as {read}"),
+        format!("put it in quotes: \"{text}\""),
+    )
+}
+
 /// Validates a text that identifies an object. Only printable ASCII is allowed, so that look-alike
 /// letters and direction marks cannot deceive.
 fn identifier(field: &str, text: &str) -> Result<Arc<str>, Refusal> {
@@ -179,8 +197,12 @@ fn required(root: Node<'_>, field: &str, node: Option<Node<'_>>, found: &mut Fin
         None
     };
     let Some(node) = node else { return refuse(root, Class::Missing, missing(field), found) };
-    let Some(Ok(Scalar::Str(text))) = node.resolve(Dialect::GoYamlV2) else {
-        return refuse(node, Class::Type, not_a_string(field), found);
+    let text = match (node.resolve(Dialect::GoYamlV2), node.kind()) {
+        (Some(Ok(Scalar::Str(text))), _) => text,
+        (Some(Ok(read)), Kind::Scalar(text)) if !text.is_empty() => {
+            return refuse(node, Class::Type, read_as_another_type(field, text, &read), found);
+        }
+        _ => return refuse(node, Class::Type, not_a_string(field), found),
     };
     identifier(field, text).map_or_else(|refusal| refuse(node, Class::Value, refusal, found), Some)
 }

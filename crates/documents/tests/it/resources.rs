@@ -35,6 +35,17 @@ fn the_identity_of_a_resource_is_required() {
 }
 
 #[test]
+fn a_name_that_yaml_reads_as_another_type_has_to_be_in_quotes() {
+    for (name, read) in [("y", "the boolean `true`"), ("off", "the boolean `false`"), ("7", "an integer")] {
+        let text = format!("apiVersion: v1\nkind: A\nmetadata: {{ name: {name} }}\n");
+        let found = read_resources("a.yaml", &text).unwrap_err().into_vec();
+        let expected = format!("`metadata.name` is not a string: YAML reads `{name}` without quotes as {read}");
+        assert_eq!((found[0].class, &*found[0].message), (Class::Type, &*expected));
+        assert_eq!(found[0].help.as_deref(), Some(&*format!("put it in quotes: \"{name}\"")));
+    }
+}
+
+#[test]
 fn values_json_does_not_have_are_refused() {
     for text in [".inf", ".nan", "{[a]: b}", "{~: b}", "{1.5: b}", "1e300000"] {
         let trees = parse(Source::new("a.yaml", text)).unwrap();
