@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use setpoint_core::observed::UnknownReason;
 
 use crate::disk::Folder;
@@ -41,10 +42,20 @@ pub(crate) enum Unresolved {
     Circle { folder: String },
     #[error("{link} is a link of user {owner}, who could point it anywhere: declare the path it points to")]
     StrangersLink { link: String, owner: u32 },
-    #[error("cannot open the directory {folder}: permission denied; give the agent the permission, or run it as root")]
+    #[error("cannot open the directory {folder}: {}", permission_denied())]
     Denied { folder: String },
     #[error("cannot open the directory {folder}: {errno}")]
     Failed { folder: String, errno: Errno },
+}
+
+/// Returns the problem and the remedy of a call that the kernel does not permit. Root itself is
+/// refused by other means than the mode of a file.
+pub(crate) fn permission_denied() -> &'static str {
+    if geteuid().is_root() {
+        "permission denied, although the agent is root: check the file and its directory for the immutable or append-only flag (`lsattr`), and the mount, the capabilities of the agent and security modules"
+    } else {
+        "permission denied; give the agent the permission, or run it as root"
+    }
 }
 
 impl Unresolved {

@@ -7,10 +7,10 @@ use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use setpoint_core::live::Presence;
 use setpoint_core::observed::UnknownReason;
 use setpoint_core::value::Value;
-use setpoint_target::{Asker, Outcome, RefusalClass, Target};
+use setpoint_target::{Asker, Outcome, Refusal, RefusalClass, Target};
 use setpoint_target_host::disk::Call;
 
-use crate::scene::{Scene, Script, directory, file, file_with, is_root, refusal, resource};
+use crate::scene::{EPERM, Scene, Script, directory, file, file_with, is_root, os_error, refusal, resource};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_leads_nowhere_outside_of_the_root() {
@@ -134,6 +134,21 @@ async fn what_an_agent_without_rights_may_not_do_is_refused_by_the_preview_and_b
     }
     assert!(scene.names("/closed").is_empty());
     fs::set_permissions(scene.at("/closed"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The kernel refuses a change of an immutable file (`chattr +i`) to root, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_is_root_is_not_told_to_run_as_root() {
+    let immutable = Script::new(|call| match call {
+        Call::Rename { to, .. } if to.ends_with("/kept") || to == "kept" => Err(os_error(EPERM)),
+        _ => Ok(()),
+    });
+    let scene = Scene::probed(&immutable);
+    let outcome = scene.create(&file("/kept", "x")).await;
+    let Refusal { class, detail, .. } = refusal(&outcome);
+    assert_eq!(*class, RefusalClass::Denied);
+    assert!(detail.starts_with("cannot write /kept: permission denied"), "{detail}");
+    assert_eq!((detail.contains("run it as root"), detail.contains("lsattr")), (!is_root(), is_root()), "{detail}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -237,6 +237,7 @@ pub(crate) fn os_error(code: i32) -> io::Error {
     io::Error::from_raw_os_error(code)
 }
 
+pub(crate) const EPERM: i32 = 1;
 pub(crate) const EIO: i32 = 5;
 pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOSPC: i32 = 28;

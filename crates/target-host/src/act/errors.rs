@@ -4,7 +4,7 @@ use rustix::io::Errno;
 use setpoint_core::observed::UnknownReason;
 use setpoint_target::{Outcome, Refusal, RefusalClass};
 
-use crate::resolve::Unresolved;
+use crate::resolve::{Unresolved, permission_denied};
 
 pub(crate) fn refusal(class: RefusalClass, detail: impl Into<String>) -> Refusal {
     Refusal { class, detail: detail.into(), retry_after: None }
@@ -21,9 +21,7 @@ pub(super) fn failed(path: &str, errno: Errno) -> Refusal {
             refusal(RefusalClass::Unavailable, format!("no space is left for {path}: free some, or raise the quota"))
         }
         Errno::ACCESS | Errno::PERM => {
-            let detail =
-                format!("cannot write {path}: permission denied; give the agent the permission, or run it as root");
-            refusal(RefusalClass::Denied, detail)
+            refusal(RefusalClass::Denied, format!("cannot write {path}: {}", permission_denied()))
         }
         Errno::ROFS => {
             let detail = format!("{path} is on a file system that is mounted read-only: mount it read-write");

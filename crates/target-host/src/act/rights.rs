@@ -12,7 +12,7 @@ use crate::declaration::{Content, HostResource, check_resource};
 use crate::disk::Dress;
 use crate::host::Host;
 use crate::path::HostPath;
-use crate::resolve::{Purpose, Root, Unresolved, is_writable};
+use crate::resolve::{Purpose, Root, Unresolved, is_writable, permission_denied};
 use crate::stamp::{Stamp, Type};
 
 pub(crate) const NO_SEAL: &str = "cannot open a sealed value: seal it for this target, and give the agent its key";
@@ -89,10 +89,7 @@ fn may_put(root: &Root, path: &HostPath, declared: &HostResource) -> Result<(), 
         }
     };
     if !is_writable(&folder).map_err(|errno| failed(&folder.path, errno))? {
-        let detail = format!(
-            "the agent has no permission to write in {}: give it the permission, or run it as root",
-            folder.path
-        );
+        let detail = format!("cannot write in {}: {}", folder.path, permission_denied());
         return Err(refusal(RefusalClass::Denied, detail));
     }
     if above != path.folder() {

@@ -12,6 +12,7 @@ use setpoint_core::observed::UnknownReason;
 use crate::declaration::{Content, HostResource};
 use crate::disk::{Disk, Folder};
 use crate::host::Known;
+use crate::resolve::permission_denied;
 use crate::stamp::{LARGE, Stamp, Type, content_text, large_text};
 
 /// The number of attempts to read a file that changes meanwhile.
@@ -174,9 +175,7 @@ fn blindness(folder: &Folder, name: &str, errno: Errno) -> UnknownReason {
     let path = folder.at(name);
     match errno {
         Errno::ACCESS | Errno::PERM => {
-            let detail =
-                format!("cannot read {path}: permission denied; give the agent the permission, or run it as root");
-            UnknownReason::Denied { detail }
+            UnknownReason::Denied { detail: format!("cannot read {path}: {}", permission_denied()) }
         }
         errno => UnknownReason::Unreachable { detail: format!("cannot read {path}: {errno}") },
     }
