@@ -25,6 +25,10 @@ pub enum UnknownReason {
     /// The system does not know our user: we can read nothing at all.
     #[error("authentication failed: {detail}")]
     Unauthenticated { detail: String },
+    /// The system responds, but the declared place is missing: a repository, a branch, a commit. It
+    /// never counts as empty.
+    #[error("{detail}")]
+    NotFound { detail: String },
     #[error("the response is incomplete: {detail}")]
     Partial { detail: String },
     #[error("the response could not be read: {detail}")]

@@ -359,7 +359,7 @@ impl Objects for GitObjects {
         if size > self.file_bytes {
             return Err(StoreError::refused(
                 format!("file {id} is {size} bytes long, the limit is {}", self.file_bytes),
-                "do not use it, or raise the limit of the store",
+                "make it smaller, or do not use it",
             ));
         }
         Ok(Arc::from(repo.find_blob(git).map_err(damaged)?.data.as_slice()))

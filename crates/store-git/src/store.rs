@@ -185,7 +185,7 @@ impl Pin {
         let found = store.repository()?.reaches(head, self.commit, most)?.ok_or_else(|| {
             let (commit, reference) = (self.commit, &store.reference);
             let what = format!("commit {commit} is not among the newest {most} commits of {reference}");
-            StoreError::refused(what, "declare a newer one, or raise the limit of the store")
+            StoreError::refused(what, "declare a newer one")
         })?;
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, found));
         Ok(found)
@@ -284,8 +284,8 @@ impl Inner {
             Place::Mirror(mirror) => mirror.current(&self.options.limits),
             Place::Here { folder, folders } => {
                 if !folder.exists() {
-                    let fix = "create it with `setpoint init`, or declare another one";
-                    return Err(StoreError::vanished(format!("repository {}", folder.display()), fix));
+                    let fix = "restore it, or correct the path; nothing is removed because of it. For a new installation, `setpoint init` creates one";
+                    return Err(StoreError::vanished(format!("the repository {}", folder.display()), fix));
                 }
                 Repository::open(folder, &self.options.limits, folders.clone()).map(Arc::new)
             }

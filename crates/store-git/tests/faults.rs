@@ -50,13 +50,13 @@ async fn case_22_a_repository_that_answers_404_or_403_is_unknown() {
     let version = head(&store).await;
     scene.server.break_with(On::Everything, Fault::Status(404));
     let reason = poll(&store).await.unwrap_err();
-    assert!(matches!(&reason, UnknownReason::Partial { detail } if detail.contains("repository")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::NotFound { detail } if detail.contains("repository")), "{reason:?}");
     scene.server.break_with(On::Everything, Fault::Status(403));
     assert!(matches!(poll(&store).await, Err(UnknownReason::Denied { .. })));
     scene.server.mend();
     assert_eq!(head(&store).await, version);
     let missing = scene.store_with(|options| options.url = scene.server.url("nothing.git"));
-    assert!(matches!(poll(&missing).await, Err(UnknownReason::Partial { .. })));
+    assert!(matches!(poll(&missing).await, Err(UnknownReason::NotFound { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]

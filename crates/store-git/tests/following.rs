@@ -202,7 +202,7 @@ async fn case_22_a_deleted_branch_is_unknown() {
     let version = head(&store).await;
     scene.repository.delete_branch("main");
     let reason = poll(&store).await.unwrap_err();
-    assert!(matches!(&reason, UnknownReason::Partial { detail } if detail.contains("branch `main`")), "{reason:?}");
+    assert!(matches!(&reason, UnknownReason::NotFound { detail } if detail.contains("branch `main`")), "{reason:?}");
     assert!(store.open(&version).await.is_ok(), "what was accepted can still be read");
 }
 

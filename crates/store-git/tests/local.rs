@@ -68,9 +68,12 @@ fn an_author_that_would_forge_another_line_is_refused() {
 async fn a_repository_that_is_not_there_and_a_branch_that_is_not_are_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nothing");
-    assert!(matches!(poll(&store(&missing)).await, Err(UnknownReason::Partial { .. })));
+    let reason = poll(&store(&missing)).await.expect_err("it is not there");
+    assert!(matches!(reason, UnknownReason::NotFound { .. }), "{reason:?}");
+    let told = reason.to_string();
+    assert!(told.starts_with(&format!("the repository {} was not found: restore it", missing.display())), "{told}");
     LocalRepository::init(&folder.path().join("empty")).unwrap();
-    assert!(matches!(poll(&store(&folder.path().join("empty"))).await, Err(UnknownReason::Partial { .. })));
+    assert!(matches!(poll(&store(&folder.path().join("empty"))).await, Err(UnknownReason::NotFound { .. })));
     std::fs::create_dir(folder.path().join("plain")).unwrap();
     assert!(matches!(poll(&store(&folder.path().join("plain"))).await, Err(UnknownReason::Malformed { .. })));
 }

@@ -30,7 +30,7 @@ fn history(scene: &Scene, length: usize) -> Vec<String> {
 
 fn told(reason: &UnknownReason) -> String {
     match reason {
-        UnknownReason::Partial { detail } | UnknownReason::Malformed { detail } => detail.clone(),
+        UnknownReason::NotFound { detail } | UnknownReason::Malformed { detail } => detail.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -149,7 +149,7 @@ async fn a_tag_that_is_gone_is_unknown() {
     let version = head(&store).await;
     scene.repository.git(&["tag", "-d", "v1"], b"");
     let why = told(&poll(&store).await.unwrap_err());
-    assert!(why.contains("tag `v1` is not in the store") && why.contains("another tag"), "{why}");
+    assert!(why.contains("tag `v1` was not found") && why.contains("another tag"), "{why}");
     assert!(store.open(&version).await.is_ok(), "what was accepted can still be read");
 }
 

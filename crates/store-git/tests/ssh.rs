@@ -44,7 +44,7 @@ async fn the_right_key_and_host_open_the_store() {
     let unmerged = ssh.scene.repository.commit("topic", Some(&second), &[("a", Item::File("3"))]);
     assert_eq!(store.find_offered(&unmerged[..8]).await.unwrap().as_str(), unmerged);
     ssh.scene.repository.delete_branch("main");
-    assert!(matches!(poll(&store).await, Err(UnknownReason::Partial { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::NotFound { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +75,7 @@ async fn a_repository_that_is_not_on_the_host_has_vanished() {
     let mut options = GitOptions::new(&url, Follow::branch("main"), ssh.scene.cache.clone());
     options.ssh = Some(SshOptions { key: ssh.server.key(), known_hosts: ssh.server.known_hosts() });
     let store = GitStore::open(options).unwrap();
-    assert!(matches!(poll(&store).await, Err(UnknownReason::Partial { .. })));
+    assert!(matches!(poll(&store).await, Err(UnknownReason::NotFound { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]

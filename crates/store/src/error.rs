@@ -19,7 +19,7 @@ pub enum StoreError {
     #[error("authentication failed: {detail}")]
     Unauthenticated { detail: String },
     /// A declared object is missing: a branch, a directory, a version. It never counts as empty.
-    #[error("{what} is not in the store: {fix}")]
+    #[error("{what} was not found: {fix}")]
     Vanished {
         what: String,
         /// The next step for the reader.
@@ -71,7 +71,7 @@ impl From<StoreError> for UnknownReason {
             StoreError::Unreachable { detail } => Self::Unreachable { detail },
             StoreError::Denied { detail } => Self::Denied { detail },
             StoreError::Unauthenticated { detail } => Self::Unauthenticated { detail },
-            StoreError::Vanished { .. } => Self::Partial { detail: text },
+            StoreError::Vanished { .. } => Self::NotFound { detail: text },
             StoreError::Refused { .. } => Self::Malformed { detail: text },
             StoreError::Damaged { detail } => Self::Malformed { detail },
         }
@@ -90,7 +90,7 @@ mod tests {
             (StoreError::unauthenticated("401"), UnknownReason::Unauthenticated { detail: "401".into() }),
             (
                 StoreError::vanished("branch `main`", "restore it"),
-                UnknownReason::Partial { detail: "branch `main` is not in the store: restore it".into() },
+                UnknownReason::NotFound { detail: "branch `main` was not found: restore it".into() },
             ),
             (
                 StoreError::refused("`a` is a submodule", "remove it"),

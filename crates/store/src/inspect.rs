@@ -66,7 +66,7 @@ impl Inspector {
         if summary.files > self.limits.files {
             return Err(StoreError::refused(
                 format!("the version holds {} files, the limit is {}", summary.files, self.limits.files),
-                "split the repository, or raise the limit of the store",
+                "split the repository",
             ));
         }
         if summary.height > MAX_DEPTH {
@@ -122,7 +122,7 @@ impl Inspector {
             if summary.links.len() > self.limits.links {
                 return Err(StoreError::refused(
                     format!("the version holds more than {} symbolic links", self.limits.links),
-                    "replace links by files, or raise the limit of the store",
+                    "replace links by files",
                 ));
             }
         }

@@ -58,7 +58,7 @@ fn a_deleted_branch_and_a_failing_store_are_unknown_and_never_empty() {
     let store = MemoryStore::default();
     let version = store.commit(tree("one"), "first", T);
     store.set_head(None);
-    assert!(matches!(answer(store.poll(T)), Observed::Unknown { reason: UnknownReason::Partial { .. } }));
+    assert!(matches!(answer(store.poll(T)), Observed::Unknown { reason: UnknownReason::NotFound { .. } }));
     store.set_head(Some(version.clone()));
     store.fail_with(Some(StoreError::denied("no")));
     assert_eq!(answer(store.poll(T)), Observed::unknown(UnknownReason::Denied { detail: "no".into() }));
