@@ -123,12 +123,47 @@ pub enum AppState {
     Unknown,
 }
 
+/// A problem of an app that its state does not show: the app may be exactly as its accepted version
+/// declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AppProblem {
+    /// The newest version is refused.
+    VersionRefused,
+    /// The newest version cannot be rendered now.
+    VersionNotRendered,
+    /// The stores offer a version that does not descend from the accepted one.
+    HistoryRewritten,
+    /// The stores offer an older version than the accepted one.
+    StoreSetBack,
+    /// A store has not responded for so long that its current version is unknown.
+    StoreStale,
+    /// Objects that are no longer declared are not deleted.
+    DeletesWithheld,
+}
+
+impl fmt::Display for AppProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::VersionRefused => "version refused",
+            Self::VersionNotRendered => "version not rendered",
+            Self::HistoryRewritten => "history rewritten",
+            Self::StoreSetBack => "store set back",
+            Self::StoreStale => "store stale",
+            Self::DeletesWithheld => "deletes withheld",
+        })
+    }
+}
+
 /// A summary of an app, for one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppSummary {
     pub app: AppId,
     pub state: AppState,
+    /// Everything else that is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<AppProblem>,
     pub target: TargetIdentity,
     /// The system that its document points to, if it is not `target`, which has the objects it
     /// owns. The app is frozen until that changes.

@@ -22,10 +22,10 @@ use setpoint_core::version::Revision;
 
 use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
-    AppDetail, AppPlan, AppState, AppSummary, AppTree, DriftRecord, Explained, ExplainedField, HistoryRecord,
-    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine,
-    ShadowStanding, ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget,
-    VersionNote,
+    AppDetail, AppPlan, AppProblem, AppState, AppSummary, AppTree, DriftRecord, Explained, ExplainedField,
+    HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion,
+    ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy,
+    UnreachedTarget, VersionNote,
 };
 use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
@@ -320,6 +320,7 @@ fn calm() -> AppSummary {
     AppSummary {
         app: app("default/motd"),
         state: AppState::Converged,
+        problems: Vec::new(),
         target: host(),
         moved_to: None,
         accepted: Some(accepted(3, "9c1e04d2", NOON - Span::minutes(2))),
@@ -343,6 +344,7 @@ fn troubled() -> AppDetail {
         summary: AppSummary {
             app: app("web/shop"),
             state: AppState::Held,
+            problems: vec![AppProblem::VersionRefused, AppProblem::HistoryRewritten, AppProblem::DeletesWithheld],
             target: cluster(),
             moved_to: None,
             accepted: Some(current.clone()),

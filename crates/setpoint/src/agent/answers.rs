@@ -2,33 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
-    AppDetail, AppState, AppSummary, AppTree, DriftRecord, Explained, HistoryRecord, LedgerStanding, LogPart,
-    NotifyTested, Ordered, Overview, PlanAnswer, RefusedVersion, ResourceLine, SetBack, StoreStanding, VersionNote,
+    AppDetail, AppTree, DriftRecord, Explained, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered,
+    Overview, PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
 };
-use setpoint_api::question::{
-    DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest,
-};
+use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 use setpoint_api::{Agent, Problem, ProblemKind};
 use setpoint_core::facts::AppFacts;
-use setpoint_core::live::Health;
-use setpoint_core::modes::State;
-use setpoint_core::name::{Actor, AppId, StoreName, VersionId};
-use setpoint_core::report::Why;
+use setpoint_core::name::{Actor, AppId};
 use setpoint_core::version::Revision;
 use setpoint_documents::nearest;
 use setpoint_engine::machine::{AppStatus, Refused};
-use setpoint_engine::{Command, Declined, Order, OrderId};
 use setpoint_ledger::{Ledger, LedgerError, Origin};
 use tokio::time::timeout;
 
 use super::messages::Messages;
-use super::showing::Counted;
 use super::sources::Provider;
+use super::summary::{hold_of, summary};
 use super::{OpenNow, history};
 use crate::doors::Clock;
 use crate::interpreter::{Ended, Handle};
@@ -44,7 +38,7 @@ pub(super) struct Answers {
     pub(super) provider: Arc<Provider>,
     messages: Arc<Messages>,
     open_now: OpenNow,
-    last_order: AtomicU64,
+    pub(super) last_order: AtomicU64,
 }
 
 impl Answers {
@@ -95,7 +89,7 @@ impl Answers {
     }
 
     /// Returns the problem of a request that fails because this agent does not hold the ledger.
-    fn not_now(&self, what: &str) -> Problem {
+    pub(super) fn not_now(&self, what: &str) -> Problem {
         let why = match self.handle.trouble() {
             Some(trouble) => format!("the ledger is in trouble: {trouble}"),
             None => "this agent does not hold the ledger now".to_owned(),
@@ -120,6 +114,7 @@ impl Answers {
         let summary = summary(app, &status, &self.counted(&BTreeMap::new()));
         let unhealthy = self.unhealthy(app, &status).await?;
         let target_degraded = self.provider.target_of(&status.facts.target).and_then(|target| target.degraded());
+        let hold = hold_of(&status);
         let AppStatus { facts, report, drifts, remarks, unsettled, refused, left_alone_until, window_opens, .. } =
             status;
         let owned = self.handle.owned(app).await.map_err(ended)?;
@@ -139,7 +134,7 @@ impl Answers {
             .collect();
         resources.extend(orphans);
         let refused = refused.map(|Refused { revision, problem, at }| RefusedVersion { revision, problem, at });
-        let AppFacts { last_good, hold, suspension, .. } = AppFacts::clone(&facts);
+        let AppFacts { last_good, suspension, .. } = AppFacts::clone(&facts);
         Ok(AppDetail {
             summary,
             last_good,
@@ -177,46 +172,6 @@ impl Answers {
         }
         notes
     }
-
-    async fn give(&self, by: Actor, request: OrderRequest) -> Result<Ordered, Problem> {
-        let OrderRequest { app, reason, order } = request;
-        let before = self.status(&app).await?;
-        let needs_reason = !matches!(order, OrderKind::Resume) && !matches!(order, OrderKind::Sync { allow_prune: 0 });
-        if needs_reason && reason.trim().is_empty() {
-            return Err(Problem::new(ProblemKind::Question, "say why: `--reason \"…\"` is recorded with the order"));
-        }
-        let skipped = matches!(order, OrderKind::Resume).then(|| skipped(&before)).unwrap_or_default();
-        let order = self.order_of(&app, order).await?;
-        let id = OrderId(self.last_order.fetch_add(1, Ordering::Relaxed) + 1);
-        let command = Command { id, app: app.clone(), by, reason, order };
-        match self.handle.order(command).await.map_err(ended)? {
-            Ok(()) => Ok(Ordered { app, notes: skipped }),
-            Err(Declined::Invalid(problem)) => Err(Problem::new(ProblemKind::Question, problem)),
-            Err(Declined::Refused(problem)) => Err(Problem::new(ProblemKind::Conflict, problem)),
-            Err(Declined::NotRecorded) => Err(self.not_now("the order could not be recorded, so it does not count")),
-        }
-    }
-
-    async fn order_of(&self, app: &AppId, order: OrderKind) -> Result<Order, Problem> {
-        Ok(match order {
-            OrderKind::Sync { allow_prune } => Order::Sync { allow_prune },
-            OrderKind::Suspend { length } => Order::Suspend { until: self.clock.now() + length },
-            OrderKind::Resume => Order::Resume,
-            OrderKind::Hold => Order::Hold,
-            OrderKind::Settle { intent, done } => Order::Settle { intent, done },
-            OrderKind::Release { accept: None } => Order::Release { accept: None },
-            OrderKind::Release { accept: Some(rev) } => {
-                Order::Release { accept: Some(self.revision(app, &rev).await?) }
-            }
-        })
-    }
-}
-
-/// Returns the changes that a suspension has prevented.
-fn skipped(status: &AppStatus) -> Vec<String> {
-    let by_suspension =
-        status.report.iter().filter(|withheld| matches!(withheld.why, Why::State { state: State::Suspended }));
-    by_suspension.map(|withheld| format!("{} ({})", withheld.key, withheld.cause)).collect()
 }
 
 pub(super) fn ended(error: Ended) -> Problem {
@@ -225,100 +180,6 @@ pub(super) fn ended(error: Ended) -> Problem {
 
 fn unread(error: &LedgerError) -> Problem {
     Problem::new(ProblemKind::Unavailable, crate::complaint::told(error))
-}
-
-fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
-    AppSummary {
-        app: app.clone(),
-        state: state_of(status),
-        target: status.facts.target.clone(),
-        moved_to: status.moved_to.clone(),
-        accepted: status.facts.accepted.clone(),
-        health: status.health,
-        resources: status.bundle.map_or(0, |(_, resources)| resources),
-        drifts: status.drifts.len(),
-        remarks: status.remarks.len(),
-        withheld: status.report.len(),
-        note: note_of(app, status),
-        set_back: set_back_of(app, status),
-        requests: counted.of(app, &status.facts.target),
-    }
-}
-
-fn state_of(status: &AppStatus) -> AppState {
-    let facts = &status.facts;
-    if facts.retiring {
-        AppState::Retiring
-    } else if facts.frozen {
-        AppState::Frozen
-    } else if facts.suspension.is_some() {
-        AppState::Suspended
-    } else if facts.hold.is_some() {
-        AppState::Held
-    } else if facts.accepted.is_none() {
-        AppState::Waiting
-    } else if waits(status).is_some() || status.set_back.is_some() {
-        AppState::OutOfSync
-    } else if status.unwatched.is_some() {
-        AppState::Unknown
-    } else if status.converged {
-        AppState::Converged
-    } else if status.pending {
-        AppState::Progressing
-    } else if status.report.iter().any(|withheld| matches!(withheld.why, Why::NotSeen { .. })) {
-        AppState::Unknown
-    } else if status.report.is_empty() && status.health == Health::Degraded {
-        AppState::Degraded
-    } else if status.report.is_empty() {
-        AppState::Progressing
-    } else {
-        AppState::OutOfSync
-    }
-}
-
-/// Returns the most important fact for a person.
-fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
-    let facts = &status.facts;
-    let refused = status.refused.as_ref().map(|refused| {
-        let first = refused.problem.lines().next().unwrap_or_default();
-        format!("{} is refused: {first}", refused.revision)
-    });
-    let hold = facts.hold.as_ref().map(|hold| hold.why.to_string());
-    let moved =
-        status.moved_to.as_ref().map(|to| format!("its target is now {to}, but what it owns is on {}", facts.target));
-    let suspension =
-        facts.suspension.as_ref().map(|suspension| format!("suspended by {}: {}", suspension.by, suspension.reason));
-    let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
-    let stale =
-        status.stale.first().map(|store| format!("store {store} is stale: the app stays at the accepted version"));
-    let unrendered = status.unrendered.as_ref().map(|why| format!("the newest version cannot be rendered now: {why}"));
-    let unwatched = status.unwatched.as_ref().map(|unwatched| {
-        let (class, since, why) = (&unwatched.class, unwatched.since, &unwatched.why);
-        let since = crate::show::time::absolute(since);
-        format!("unknown since {since}: changes of {class} are not noticed: {why}")
-    });
-    let set_back = || set_back_of(app, status).map(|set_back| set_back.to_string());
-    let versions = suspension.or(hold).or(refused).or(unrendered).or_else(set_back);
-    moved.or(versions).or(withheld).or(unwatched).or_else(|| waits(status)).or(stale)
-}
-
-/// Returns the older version that the stores of an app have now, and the command that follows it.
-pub(crate) fn set_back_of(app: &AppId, status: &AppStatus) -> Option<SetBack> {
-    let (offered, accepted) = (status.set_back.clone()?, status.facts.accepted.as_ref()?);
-    let moved = |(store, version): &(&StoreName, &VersionId)| accepted.revision.get(store) != Some(*version);
-    let (_, version) = offered.iter().find(moved)?;
-    // Versions are hexadecimal, so any index is a boundary. This prefix identifies one.
-    let commit = &version.as_str()[..version.as_str().len().min(12)];
-    let command = format!("setpoint release {app} --accept {commit} --reason …");
-    Some(SetBack { offered, command })
-}
-
-/// Returns a note if an accepted version is not in effect yet, although no one has pinned the app.
-fn waits(status: &AppStatus) -> Option<String> {
-    let (accepted, held) = (status.facts.accepted.as_ref()?, status.bundle?.0);
-    let waits = accepted.bundle != held && status.facts.hold.is_none() && !status.facts.retiring;
-    let revision = &accepted.revision;
-    waits.then(|| format!("{revision} is accepted and waits: in manual mode for `setpoint sync`, else for its window"))
 }
 
 impl Agent for Answers {

@@ -9,7 +9,7 @@
 //!   renders, and the ancestry of versions.
 //! - [`renderers`], [`shadows`]: external renderers, and their differences from Setpoint's own.
 //! - [`messages`]: notifications to people.
-//! - [`answers`], [`planning`], [`showing`]: requests of the socket.
+//! - [`answers`], [`summary`], [`planning`], [`ordering`], [`showing`]: requests of the socket.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
 //!   an older copy was restored.
 //! - [`erasing`]: erasing the body of a record.
@@ -27,6 +27,7 @@ mod history;
 mod lineage;
 mod messages;
 pub mod opening;
+mod ordering;
 mod planning;
 pub mod recovering;
 mod reloading;
@@ -35,6 +36,7 @@ mod renders;
 mod shadows;
 mod showing;
 mod sources;
+mod summary;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -50,7 +52,6 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use self::answers::Answers;
-pub(crate) use self::answers::set_back_of;
 use self::bootstrap::Bootstrap;
 pub(crate) use self::cluster::target_problems;
 pub(crate) use self::connect::check_on_host;
@@ -58,6 +59,7 @@ use self::folder::DataFolder;
 use self::messages::Messages;
 use self::opening::{Opened, OpeningError, Purpose};
 use self::sources::Provider;
+pub(crate) use self::summary::set_back_of;
 use crate::doors::{Clock, OwnCluster};
 use crate::interpreter::{self, Ended, Environment, Handle, Limits, OpenLedger, Steps, StopError};
 use crate::log::Log;

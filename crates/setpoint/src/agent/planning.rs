@@ -19,9 +19,10 @@ use setpoint_engine::machine::{AppStatus, WhatIf};
 use setpoint_store::StoreError;
 use setpoint_target::{Asker, Target};
 
-use super::answers::{Answers, ended, set_back_of};
+use super::answers::{Answers, ended};
 use super::bootstrap::Bootstrap;
 use super::sources::{Candidate, Memory};
+use super::summary::{hold_of, set_back_of};
 use crate::interpreter::Sources as _;
 
 /// The versions among which a version is searched.
@@ -76,7 +77,7 @@ impl Answers {
             set_back: set_back_of(app, status).filter(|_| rev.is_none()),
             refused: Vec::new(),
             observed: status.observed,
-            hold: status.facts.hold.clone(),
+            hold: hold_of(status),
             suspension: status.facts.suspension.clone(),
             window_opens: status.window_opens,
             steps: Vec::new(),

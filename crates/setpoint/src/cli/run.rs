@@ -256,7 +256,14 @@ fn report(standing: &Standing, output: &mut impl Write) -> Result<(), Failure> {
     for (app, status) in &standing.apps {
         match failure(app, status) {
             Some(problem) => writeln!(output, "{app}: not as declared\n    {problem}")?,
-            None => writeln!(output, "{app}: {}", if status.converged { "as declared" } else { "left alone" })?,
+            None if status.converged => {
+                writeln!(output, "{app}: as declared")?;
+                // Deletes are withheld for a while, or until a person permits them: this is no failure.
+                for withheld in &status.report {
+                    writeln!(output, "    not done: {}: {}", withheld.key, withheld.why)?;
+                }
+            }
+            None => writeln!(output, "{app}: left alone")?,
         }
     }
     writeln!(output, "{} changed, {} failed", standing.steps_done, standing.steps_failed)?;

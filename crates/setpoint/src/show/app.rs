@@ -15,7 +15,7 @@ pub(crate) fn app(detail: &AppDetail, screen: &Screen) -> String {
     let mut page = Page::new(screen);
     let summary = &detail.summary;
     page.field("app", Painted::new(summary.app.to_string(), Paint::Strong));
-    page.field("state", words::state(summary.state));
+    page.field("state", words::condition(summary));
     page.field("health", words::health(summary.health));
     page.field("target", summary.target.as_str());
     standing(detail, &mut page);
@@ -69,6 +69,9 @@ pub(super) fn hold(hold: &Hold, screen: &Screen) -> String {
     let why = match &hold.why {
         HoldReason::Asked { reason } => reason.clone(),
         HoldReason::RolledBack { failed } => format!("#{failed} failed and was rolled back"),
+        HoldReason::Rewritten { accepted, offered } if accepted == offered => {
+            format!("history was rewritten, or a tag was moved; {accepted}, the accepted version, is offered again")
+        }
         HoldReason::Rewritten { accepted, offered } => {
             format!("history was rewritten, or a tag was moved: {accepted} was accepted, {offered} is offered instead")
         }

@@ -1,9 +1,10 @@
 //! The page of `setpoint status`.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use setpoint_api::answer::{
-    AppState, AppSummary, LedgerStanding, Overview, StoreStanding, Tally, TargetStanding, UnreachedTarget,
+    AppProblem, AppState, AppSummary, LedgerStanding, Overview, StoreStanding, Tally, TargetStanding, UnreachedTarget,
 };
 use setpoint_core::live::Health;
 
@@ -23,6 +24,10 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
     page.field("agent", format!("{}, {}", overview.version, time::absolute(overview.now)));
     page.field("ledger", ledger(&overview.ledger));
     page.field("apps", tally(overview));
+    let problems = problems(&overview.apps);
+    if !problems.is_empty() {
+        page.field("problems", Painted::new(problems, Paint::Bad));
+    }
     if !overview.stores.is_empty() {
         page.heading("Stores");
         page.table(0, &stores(&overview.stores, &screen));
@@ -74,9 +79,10 @@ fn ledger(standing: &LedgerStanding) -> Painted {
     }
 }
 
-/// Returns `12, 10 converged, 1 waits for its target`.
+/// Returns `12, 10 converged, 1 waits for its target`. An app with a problem does not count as
+/// converged.
 fn tally(Overview { apps, unreached, .. }: &Overview) -> Painted {
-    let converged = apps.iter().filter(|app| app.state == AppState::Converged).count();
+    let converged = apps.iter().filter(|app| app.state == AppState::Converged && app.problems.is_empty()).count();
     let waiting = unreached.iter().map(|target| target.waiting.len()).sum::<usize>();
     let waits = match waiting {
         0 => String::new(),
@@ -85,6 +91,16 @@ fn tally(Overview { apps, unreached, .. }: &Overview) -> Painted {
     };
     let paint = if converged == apps.len() && waiting == 0 { Paint::Good } else { Paint::Warn };
     Painted::new(format!("{}, {converged} converged{waits}", apps.len()), paint)
+}
+
+/// Returns `2 apps: version refused; 1 app: deletes withheld`. Empty if there are none.
+fn problems(apps: &[AppSummary]) -> String {
+    let mut counts = BTreeMap::<AppProblem, usize>::new();
+    for problem in apps.iter().flat_map(|app| &app.problems) {
+        *counts.entry(*problem).or_default() += 1;
+    }
+    let count = |(problem, count): (&AppProblem, &usize)| format!("{}: {problem}", words::counted(*count, "app"));
+    counts.iter().map(count).collect::<Vec<_>>().join("; ")
 }
 
 fn unreached(UnreachedTarget { problem, waiting, .. }: &UnreachedTarget) -> Painted {
@@ -165,7 +181,7 @@ fn apps(apps: &[&AppSummary]) -> Table<6> {
         let drift = if app.drifts == 0 { Paint::Plain } else { Paint::Warn };
         table.row([
             Painted::new(app.app.to_string(), Paint::Strong),
-            words::state(app.state),
+            words::condition_in_short(app),
             words::health(app.health),
             revision.into(),
             Painted::new(drifts, drift),

@@ -32,6 +32,9 @@ pub(crate) fn why(detail: &AppDetail, screen: &Screen) -> String {
 fn headline(summary: &AppSummary) -> Painted {
     let AppSummary { app, state, note, .. } = summary;
     let text = match state {
+        AppState::Converged if !summary.problems.is_empty() => {
+            "everything that the accepted version declares is in place and healthy"
+        }
         AppState::Converged => "everything declared is in place and healthy",
         AppState::Progressing => "it is being changed, or observed for the first time",
         AppState::OutOfSync => "some objects are not as declared, and are not being changed",
@@ -48,7 +51,7 @@ fn headline(summary: &AppSummary) -> Painted {
         AppState::Waiting => "no version of it has been accepted yet",
         AppState::Unknown => "its target could not be observed",
     };
-    let Painted { text: word, paint } = words::state(*state);
+    let Painted { text: word, paint } = words::condition(summary);
     let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
     Painted::new(format!("{app} is {word}: {text}{note}."), paint)
 }
@@ -83,8 +86,10 @@ fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
                 HoldReason::RolledBack { .. } => format!(
                     "it ends when a newer version is accepted; to try the failed one again: setpoint release {app} --reason …"
                 ),
-                HoldReason::Rewritten { .. } => {
-                    format!("find out who rewrote it, then: setpoint release {app} --accept COMMIT --reason …")
+                HoldReason::Rewritten { accepted, offered } => {
+                    let commit = offered.moved_from(accepted).or(offered.versions().next());
+                    let commit = commit.map_or("COMMIT", words::short);
+                    format!("find out who rewrote it, then: setpoint release {app} --accept {commit} --reason …")
                 }
             },
         );

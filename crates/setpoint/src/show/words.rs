@@ -1,6 +1,6 @@
 //! Words for values that several pages show.
 
-use setpoint_api::answer::{AppState, Tally};
+use setpoint_api::answer::{AppState, AppSummary, Tally};
 use setpoint_core::diff::Difference;
 use setpoint_core::facts::Accepted;
 use setpoint_core::intent::Verb;
@@ -18,7 +18,7 @@ use super::wrap::width;
 /// The length at which long values are cut.
 const LONGEST_VALUE: usize = 160;
 
-pub(super) fn state(state: AppState) -> Painted {
+fn state(state: AppState) -> Painted {
     let (word, paint) = match state {
         AppState::Converged => ("converged", Paint::Good),
         AppState::Progressing => ("progressing", Paint::Warn),
@@ -32,6 +32,26 @@ pub(super) fn state(state: AppState) -> Painted {
         AppState::Unknown => ("unknown", Paint::Bad),
     };
     Painted::new(word, paint)
+}
+
+/// Returns the state of an app with everything else that is wrong.
+pub(super) fn condition(AppSummary { state: of, problems, .. }: &AppSummary) -> Painted {
+    let Painted { text, paint } = state(*of);
+    let paint = if problems.is_empty() || paint == Paint::Bad { paint } else { Paint::Warn };
+    let problems: String = problems.iter().map(|problem| format!(", {problem}")).collect();
+    Painted::new(format!("{text}{problems}"), paint)
+}
+
+/// Returns the state of an app with the first problem, and the number of further ones.
+pub(super) fn condition_in_short(summary: &AppSummary) -> Painted {
+    let Painted { paint, .. } = condition(summary);
+    let Painted { text, .. } = state(summary.state);
+    let shown = match summary.problems.as_slice() {
+        [] => text,
+        [problem] => format!("{text}, {problem}"),
+        [problem, more @ ..] => format!("{text}, {problem} +{}", more.len()),
+    };
+    Painted::new(shown, paint)
 }
 
 pub(super) fn health(health: Health) -> Painted {
