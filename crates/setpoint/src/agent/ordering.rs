@@ -67,21 +67,21 @@ fn skipped(status: &AppStatus) -> Vec<String> {
 /// Returns what keeps a sync from having its full effect now.
 fn obstacles(app: &AppId, status: &AppStatus, allow_prune: u32, now: Timestamp) -> Vec<String> {
     let facts = &status.facts;
-    let both = |at| show::time::both(at, now);
+    let end = |at| show::time::end(at, now);
     let suspended = facts.suspension.as_ref().map(|suspension| {
         format!(
             "nothing is written while it is suspended: this ends {}, or with `setpoint resume {app}`",
-            both(suspension.until)
+            end(suspension.until)
         )
     });
     let held = facts.hold.as_ref().map(|_| format!("it is held: newer versions wait for `setpoint release {app}`"));
     let closed = status
         .window_opens
-        .map(|opens| format!("its window is closed: new versions and deletes wait until it opens {}", both(opens)));
+        .map(|opens| format!("its window is closed: new versions and deletes wait until it opens {}", end(opens)));
     let quarantine = status.quarantine_until.filter(|_| allow_prune > 0).map(|until| {
         format!(
             "nothing is deleted yet: deletes are withheld for a while after installation; this ends {}. The permission stays valid, unless a newer version is accepted first",
-            both(until)
+            end(until)
         )
     });
     let kept = status.report.iter().filter(|_| allow_prune > 0).filter_map(|withheld| match &withheld.why {

@@ -83,7 +83,7 @@ pub(super) fn hold(hold: &Hold, screen: &Screen) -> String {
 /// Returns why an app is suspended, by whom, and until when.
 pub(super) fn suspension(suspension: &Suspension, screen: &Screen) -> String {
     let Suspension { reason, by, at, until } = suspension;
-    let (since, until) = (time::relative(*at, screen.now), time::both(*until, screen.now));
+    let (since, until) = (time::relative(*at, screen.now), time::end(*until, screen.now));
     format!("{reason}; by {by}, {since}, ends {until}")
 }
 

@@ -156,7 +156,8 @@ fn first_rows(apps: &[AppSummary], most: Option<usize>) -> Vec<&AppSummary> {
     let mut shown: Vec<&AppSummary> = apps.iter().collect();
     if let Some(most) = most.filter(|most| *most < shown.len()) {
         let is_quiet = |app: &AppSummary| {
-            app.state == AppState::Converged && app.health == Health::Healthy && app.drifts == 0 && app.note.is_none()
+            let quiet = app.state == AppState::Converged && app.health == Health::Healthy && app.drifts == 0;
+            quiet && app.problems.is_empty() && app.note.is_none()
         };
         // Stable: apps of one group stay in the order of their names.
         shown.sort_by_key(|app| is_quiet(app));

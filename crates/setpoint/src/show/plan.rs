@@ -66,7 +66,7 @@ fn obstacles(AppPlan { app, hold: held, suspension: suspended, window_opens, .. 
         }
     }
     if let Some(opens) = window_opens {
-        let opens = time::both(*opens, page.screen.now);
+        let opens = time::end(*opens, page.screen.now);
         page.line(2, Painted::new(format!("! its window is closed, and opens {opens}"), Paint::Warn));
     }
 }

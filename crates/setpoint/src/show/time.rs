@@ -29,6 +29,11 @@ pub(crate) fn both(at: Timestamp, now: Timestamp) -> String {
     format!("{} ({})", relative(at, now), absolute(at))
 }
 
+/// Returns the same for an end that is to come; `now` if it has come and its effect has not.
+pub(crate) fn end(at: Timestamp, now: Timestamp) -> String {
+    if at > now { both(at, now) } else { "now".to_owned() }
+}
+
 /// Returns the largest unit that fits, and the next smaller one unless it is zero.
 pub(crate) fn length(span: Span) -> String {
     let seconds = span.as_millis() / 1_000;
@@ -57,6 +62,8 @@ mod tests {
         assert_eq!(both(at, NOON), "3 min ago (2026-11-15 11:57:00Z)");
         assert_eq!(both(NOON + Span::hours(2), NOON), "in 2 h (2026-11-15 14:00:00Z)");
         assert_eq!(relative(NOON, NOON), "just now");
+        assert_eq!(end(NOON + Span::hours(2), NOON), "in 2 h (2026-11-15 14:00:00Z)");
+        assert_eq!(end(NOON - Span::seconds(17), NOON), "now");
     }
 
     #[test]

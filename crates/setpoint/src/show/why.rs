@@ -69,7 +69,7 @@ fn obstacles(detail: &AppDetail, page: &mut Page<'_>) {
     }
     if let Some(opens) = detail.window_opens {
         page.heading("Window closed");
-        page.line(2, format!("new versions and deletes wait until it opens {}", time::both(opens, page.screen.now)));
+        page.line(2, format!("new versions and deletes wait until it opens {}", time::end(opens, page.screen.now)));
     }
     if let Some(suspended) = &detail.suspension {
         page.heading("Suspended");

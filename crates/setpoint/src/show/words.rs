@@ -98,11 +98,10 @@ pub(super) fn whose(cause: Cause, by: &Writer) -> String {
 /// Returns why a change is not made, with the end of the wait if it is known.
 pub(crate) fn reason(why: &Why, now: Timestamp) -> String {
     let Some(until) = why.until() else { return why.to_string() };
+    let end = time::end(until, now);
     match why {
-        Why::RetentionReason(_) if until > now => format!("{why}; this ends {}", time::both(until, now)),
-        Why::RetentionReason(_) => format!("{why}; this ends now"),
-        _ if until > now => format!("{why}; next attempt {}", time::both(until, now)),
-        _ => format!("{why}; the next attempt is due"),
+        Why::RetentionReason(_) => format!("{why}; this ends {end}"),
+        _ => format!("{why}; next attempt {end}"),
     }
 }
 

@@ -208,7 +208,7 @@ mod envtest {
         let (clock, proxy) = (Clock::start(), &broken.proxy);
         let asked = clock.now();
         proxy.take_seen();
-        agent.until_app("shop", "leaves it alone", |detail| withholds(detail, "left alone for a while")).await;
+        agent.until_app("shop", "leaves it alone", |detail| withholds(detail, "when the server has time")).await;
         let passed = async |_: &Agent| (clock.now().since(asked) >= Span::seconds(3)).then(|| proxy.take_seen());
         let seen = agent.until("some time passes", passed).await;
         assert!(seen.iter().all(Seen::is_watch), "{seen:?}");
