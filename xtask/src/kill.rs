@@ -5,7 +5,7 @@ use anyhow::Context;
 
 use crate::process;
 
-/// The module of the test, which CI repeats 200 times.
+/// The module of the test, which CI repeats 60 times.
 const TEST: &str = "running::killing::";
 
 /// Runs the test as many times as `--runs` sets, and prints its histogram.

@@ -55,7 +55,7 @@ trait World {
 /// Returns the number of kills: the default for CI, or the number given by `cargo xtask kill`.
 #[expect(clippy::disallowed_methods, reason = "the one door through which `cargo xtask kill` says how often")]
 fn kills() -> u64 {
-    std::env::var("SETPOINT_KILLS").map_or(200, |runs| runs.parse().expect("`cargo xtask kill` gives a number"))
+    std::env::var("SETPOINT_KILLS").map_or(60, |runs| runs.parse().expect("`cargo xtask kill` gives a number"))
 }
 
 /// The state of the change at a kill.
