@@ -1,6 +1,6 @@
 //! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host`, `kube` or
-//! `render`. To run one measurement alone, use `cargo run --release -p setpoint-bench -- core
-//! ledger`; to run one of `kube` in another size than that of its bars, `… -- kube rest 100`.
+//! `render`. To run one measurement alone, use `cargo xtask bench core ledger`; to run one of `kube`
+//! in another size than that of its bars, `cargo xtask bench kube rest 100`.
 //!
 //! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that
 //! nothing was measured.

@@ -42,15 +42,15 @@ pub(crate) fn shipped() -> anyhow::Result<&'static Path> {
 
 fn build() -> anyhow::Result<PathBuf> {
     let this = std::env::current_exe().context("this program is not to be found")?;
-    let release = this.parent().context("this program is in a directory")?;
-    let target = release.parent().context("cargo builds into a directory with the profile's name")?;
+    let profile = this.parent().context("this program is in a directory")?;
+    let target = profile.parent().context("cargo builds into a directory with the profile's name")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut cargo = program(env!("CARGO"));
-    cargo.args(["build", "--release", "--locked", "--package", "setpoint", "--target-dir"]).arg(target);
+    cargo.args(["build", "--profile", "dist", "--locked", "--package", "setpoint", "--target-dir"]).arg(target);
     let status = cargo.current_dir(root).status().context("cargo cannot be started")?;
-    let binary = release.join("setpoint");
+    let binary = profile.join("setpoint");
     if !status.success() || !binary.is_file() {
-        bail!("the binary could not be built: run `cargo build --release --package setpoint` to see why");
+        bail!("the binary could not be built: run `cargo build --profile dist --package setpoint` to see why");
     }
     Ok(binary)
 }
