@@ -194,11 +194,11 @@ impl Machine {
     }
 
     /// Returns the stores of an app that were polled and have not responded for several intervals.
-    pub(super) fn stale_stores_of(&self, app: &AppId) -> Vec<StoreName> {
+    pub(super) fn stale_stores_of(&self, app: &AppId) -> Vec<(StoreName, String)> {
         let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
-        let silent = |store: &&StoreName| self.stores.get(*store).is_some_and(|kept| kept.failures > 0);
         let stores = control.into_iter().flat_map(|control| &control.stores);
-        stores.filter(silent).filter(|store| self.is_stale(store)).cloned().collect()
+        let failing = stores.filter_map(|store| Some((store.clone(), self.stores.get(store)?.problem.clone()?)));
+        failing.filter(|(store, _)| self.is_stale(store)).collect()
     }
 
     fn stale_after(&self, interval: Span) -> Span {

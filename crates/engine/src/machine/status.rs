@@ -63,9 +63,9 @@ pub struct AppStatus {
     /// Set if changes of objects that the app declares or owns are not noticed now: all of this
     /// status is as old as that.
     pub unwatched: Option<Unwatched>,
-    /// The app's stores that have not responded for so long that their current content is unknown.
-    /// The accepted version stays.
-    pub stale: Vec<StoreName>,
+    /// The app's stores that could not be read for so long that their current content is unknown,
+    /// each with the reason of the last failure. The accepted version stays.
+    pub stale: Vec<(StoreName, String)>,
 }
 
 /// A version that was refused.

@@ -116,8 +116,11 @@ fn note_of(app: &AppId, status: &AppStatus) -> Option<String> {
     let suspension =
         facts.suspension.as_ref().map(|suspension| format!("suspended by {}: {}", suspension.by, suspension.reason));
     let withheld = status.report.first().map(|withheld| format!("{}: {}", withheld.key, withheld.why));
-    let stale =
-        status.stale.first().map(|store| format!("store {store} is stale: the app stays at the accepted version"));
+    let stale = status.stale.first().map(|(store, problem)| {
+        let then =
+            if facts.accepted.is_some() { "the app stays at the accepted version" } else { "no version is accepted" };
+        format!("store {store} cannot be read: {problem}; until it can, {then}")
+    });
     let unrendered = status.unrendered.as_ref().map(|why| format!("the newest version cannot be rendered now: {why}"));
     let unwatched = status.unwatched.as_ref().map(|unwatched| {
         let (class, since, why) = (&unwatched.class, unwatched.since, &unwatched.why);

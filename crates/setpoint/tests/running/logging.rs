@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use setpoint_api::answer::AppDetail;
 use setpoint_testbed::GitServer;
 
 use super::lab::{Agent, Lab, file_document};
@@ -72,6 +73,10 @@ async fn a_store_that_refuses_the_credentials_is_reported_with_this_cause_everyw
     assert_eq!(agent.until("the status has the cause", problem).await, cause);
     // After a while people are notified, with the same cause.
     line(&mut agent, &["kind=store-stale", "store=bootstrap", cause]).await;
+    let has_cause = |detail: &AppDetail| detail.summary.note.as_ref().is_some_and(|note| note.contains(cause));
+    agent.until_app("hello", "has the cause in its note", has_cause).await;
+    let why = lab.told(&["why", "hello"]);
+    assert!(why.contains("store bootstrap cannot be read: ") && why.contains(cause), "{why}");
     let lines = agent.said().into_iter().filter(|line| line.contains("cannot read the store")).count();
     assert_eq!(lines, 1, "it is logged once, and not for each retry");
 
