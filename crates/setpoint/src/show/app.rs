@@ -5,6 +5,7 @@ use setpoint_core::decide::Drift;
 use setpoint_core::hold::{Hold, HoldReason, Suspension};
 use setpoint_core::report::Withheld;
 
+use super::difference::{MOST_LINES, difference};
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::table::Table;
@@ -138,8 +139,8 @@ pub(super) fn drifts(drifts: &[Drift], page: &mut Page<'_>) {
     page.heading(&format!("Drift: {}", drifts.len()));
     for Drift { key, cause, differences, writer, .. } in drifts {
         page.line(2, Painted::new(format!("{key}: {cause}, {}", words::writer(writer)), Paint::Warn));
-        for difference in differences {
-            page.line(4, words::difference(difference));
+        for each in differences {
+            difference(each, 4, Some(MOST_LINES), page);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod app;
 mod comparison;
+mod difference;
 mod explained;
 mod orders;
 mod overview;

@@ -6,6 +6,7 @@ use setpoint_core::intent::Verb;
 use setpoint_core::report::{Setback, Why, Withheld};
 
 use super::app::{hold, suspension};
+use super::difference::difference;
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::{Screen, time, words};
@@ -82,8 +83,8 @@ fn step_lines(step: &PlanStep, page: &mut Page<'_>) {
         };
         page.line(6, Painted::new(format!("{mark}: {}", words::reason(why, page.screen.now)), paint));
     }
-    for difference in differences {
-        page.line(6, words::difference(difference));
+    for each in differences {
+        difference(each, 6, None, page);
     }
     if let Some(problem) = refused {
         page.line(6, Painted::new(format!("the target would refuse it: {problem}"), Paint::Bad));

@@ -2,6 +2,7 @@
 
 use setpoint_api::answer::{DriftRecord, HistoryRecord};
 
+use super::difference::{MOST_LINES, difference};
 use super::page::Page;
 use super::paint::{Paint, Painted};
 use super::table::Table;
@@ -63,8 +64,8 @@ pub(crate) fn drift(records: &[DriftRecord], screen: &Screen) -> String {
         };
         let seen = time::both(*seen, screen.now);
         page.line(2, Painted::new(format!("{cause} {}, detected {seen}, {end}", words::whose(*cause, writer)), paint));
-        for difference in differences {
-            page.line(4, words::difference(difference));
+        for each in differences {
+            difference(each, 4, Some(MOST_LINES), &mut page);
         }
         beside.iter().for_each(|path| page.line(4, &**path));
     }

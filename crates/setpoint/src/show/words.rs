@@ -1,7 +1,6 @@
 //! Words for values that several pages show.
 
 use setpoint_api::answer::{AppState, AppSummary, Tally};
-use setpoint_core::diff::Difference;
 use setpoint_core::facts::Accepted;
 use setpoint_core::intent::Verb;
 use setpoint_core::live::{Health, Proof, Writer};
@@ -9,14 +8,9 @@ use setpoint_core::modes::Cause;
 use setpoint_core::name::VersionId;
 use setpoint_core::report::Why;
 use setpoint_core::time::Timestamp;
-use setpoint_core::value::Value;
 
 use super::paint::{Paint, Painted};
 use super::time;
-use super::wrap::width;
-
-/// The length at which long values are cut.
-const LONGEST_VALUE: usize = 160;
 
 fn state(state: AppState) -> Painted {
     let (word, paint) = match state {
@@ -141,29 +135,8 @@ pub(super) fn tally(tally: &Tally) -> String {
     counts.into_iter().map(|(call, count)| format!("{count} {call}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns one difference on one line, with long texts cut.
-pub(super) fn difference(difference: &Difference) -> String {
-    let Difference { path, before, after } = difference;
-    if path.0.is_empty() && after.is_none() {
-        return "it is not there".to_owned();
-    }
-    Difference { path: path.clone(), before: before.as_ref().map(cut), after: after.as_ref().map(cut) }.to_string()
-}
-
-fn cut(value: &Value) -> Value {
-    match value {
-        Value::Str(text) if width(text) > LONGEST_VALUE => {
-            let kept: String = text.chars().take(LONGEST_VALUE).collect();
-            Value::str(&format!("{kept}… ({} more)", width(text) - LONGEST_VALUE))
-        }
-        other => other.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use setpoint_core::value::{Path, Segment};
-
     use super::*;
 
     #[test]
@@ -179,13 +152,5 @@ mod tests {
         assert_eq!(shown, "by jane acting as bob from 10.0.0.7 (delete, 2026-11-16T10:00:01Z; audit id 8d2f)");
         (proof.acting_as, proof.address, proof.audit_id) = (None, None, None);
         assert_eq!(writer(&Writer::Proven(Box::new(proof))), "by jane (delete, 2026-11-16T10:00:01Z)");
-    }
-
-    #[test]
-    fn a_long_value_is_cut_and_says_so() {
-        let whole = Value::str(&"x".repeat(LONGEST_VALUE + 5));
-        let path = Path(vec![Segment::Field("content".into())]);
-        let shown = difference(&Difference { path, before: Some(whole), after: Some(Value::str("short")) });
-        assert!(shown.ends_with("x… (5 more)\" → \"short\""), "{shown}");
     }
 }

@@ -9,13 +9,20 @@ pub(super) fn width(text: &str) -> usize {
 /// Returns the lines of a text, none wider than `limit`: broken between words if possible, within a
 /// word otherwise. Line breaks of the text itself stay. `None` adds no line breaks.
 pub(crate) fn wrap(text: &str, limit: Option<usize>) -> Vec<String> {
-    let Some(limit) = limit.map(|limit| limit.max(1)) else {
-        return text.split('\n').map(str::to_owned).collect();
-    };
-    text.split('\n').flat_map(|line| wrap_line(line, limit)).collect()
+    match limit {
+        Some(limit) => wrap_words(text, limit, limit),
+        None => text.split('\n').map(str::to_owned).collect(),
+    }
 }
 
-fn wrap_line(line: &str, limit: usize) -> Vec<String> {
+/// Wraps a text like [`wrap`], but keeps words of up to `widest` columns whole. Such a word has a
+/// line of its own if it is wider than `limit`.
+pub(super) fn wrap_words(text: &str, limit: usize, widest: usize) -> Vec<String> {
+    let limit = limit.max(1);
+    text.split('\n').flat_map(|line| wrap_line(line, limit, widest.max(limit))).collect()
+}
+
+fn wrap_line(line: &str, limit: usize, widest: usize) -> Vec<String> {
     if width(line) <= limit {
         return vec![line.to_owned()];
     }
@@ -28,15 +35,25 @@ fn wrap_line(line: &str, limit: usize) -> Vec<String> {
         if !current.is_empty() {
             current.push(' ');
         }
-        for letter in word.chars() {
-            if width(&current) == limit {
-                lines.push(std::mem::take(&mut current));
-            }
-            current.push(letter);
+        if width(word) <= widest {
+            current.push_str(word);
+        } else {
+            let mut parts = pieces(word, limit);
+            current = parts.pop().unwrap_or_default();
+            lines.append(&mut parts);
         }
     }
     lines.push(current);
     lines
+}
+
+/// Returns the parts of a text that is broken after every `limit` characters.
+pub(super) fn pieces(text: &str, limit: usize) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    match letters.is_empty() {
+        true => vec![String::new()],
+        false => letters.chunks(limit.max(1)).map(|piece| piece.iter().collect()).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -47,6 +64,12 @@ mod tests {
     fn words_stay_whole_where_they_can() {
         assert_eq!(wrap("the app is held", Some(8)), ["the app", "is held"]);
         assert_eq!(wrap("/etc/setpoint/token is", Some(8)), ["/etc/set", "point/to", "ken is"]);
+    }
+
+    #[test]
+    fn a_word_that_fits_a_line_of_its_own_is_not_broken() {
+        assert_eq!(wrap_words("read /etc/setpoint/token now", 8, 20), ["read", "/etc/setpoint/token", "now"]);
+        assert_eq!(wrap_words("read /etc/setpoint/token", 8, 12), ["read", "/etc/set", "point/to", "ken"]);
     }
 
     #[test]
