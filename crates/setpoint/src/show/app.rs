@@ -93,7 +93,7 @@ fn resources(lines: &[ResourceLine], page: &mut Page<'_>) {
         return;
     }
     page.heading(&format!("Resources: {}", lines.len()));
-    let mut table = Table::new(["KIND", "KEY", "OWNERSHIP"]);
+    let mut table = Table::new(["KIND", "KEY", "OWNERSHIP"]).whole(&["KEY"]).spare(&["KIND"]);
     for ResourceLine { key, kind, declared, owned } in lines {
         let standing = match (declared, owned) {
             (true, true) => Painted::new("declared, owned", Paint::Plain),
@@ -112,7 +112,7 @@ pub(super) fn unhealthy(objects: &[Unhealthy], page: &mut Page<'_>) {
         return;
     }
     page.heading(&format!("Not healthy: {}", objects.len()));
-    let mut table = Table::new(["KEY", "HEALTH", "WHY"]);
+    let mut table = Table::new(["KEY", "HEALTH", "WHY"]).whole(&["KEY"]);
     for Unhealthy { key, health, reason } in objects {
         table.row([key.to_string().into(), words::health(*health), reason.as_str().into()]);
     }
@@ -124,7 +124,7 @@ fn not_done(report: &[Withheld], page: &mut Page<'_>) {
         return;
     }
     page.heading(&format!("Not done: {}", report.len()));
-    let mut table = Table::new(["KEY", "CAUSE", "WHY"]);
+    let mut table = Table::new(["KEY", "CAUSE", "WHY"]).whole(&["KEY"]);
     for Withheld { key, cause, why } in report {
         table.row([key.to_string().into(), cause.to_string().into(), words::reason(why, page.screen.now).into()]);
     }

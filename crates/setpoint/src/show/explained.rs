@@ -20,7 +20,7 @@ pub(crate) fn explained(answer: &Explained, screen: &Screen) -> String {
         page.field("version", revision.to_string());
     }
     page.heading("Fields");
-    let mut table = Table::new(["FIELD", "VALUE", "SET IN", "BY"]);
+    let mut table = Table::new(["FIELD", "VALUE", "SET IN", "BY"]).whole(&["FIELD", "SET IN"]);
     for field in &answer.fields {
         let by = field.by.as_deref().unwrap_or("-");
         table.row([

@@ -113,7 +113,7 @@ fn unreached(UnreachedTarget { problem, waiting, .. }: &UnreachedTarget) -> Pain
 }
 
 fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
-    let mut table = Table::new(["STORE", "HEAD", "LAST SUCCESS", "NOTE"]);
+    let mut table = Table::new(["STORE", "HEAD", "LAST SUCCESS", "NOTE"]).whole(&["LAST SUCCESS"]).spare(&["HEAD"]);
     for StoreStanding { store, head, answered, stale, failures, problem } in stores {
         let answered = answered.map_or_else(|| "never".to_owned(), |at| time::relative(at, screen.now));
         let freshness = if *stale { Paint::Bad } else { Paint::Good };
@@ -167,7 +167,8 @@ fn first_rows(apps: &[AppSummary], most: Option<usize>) -> Vec<&AppSummary> {
 }
 
 fn apps(apps: &[&AppSummary]) -> Table<6> {
-    let mut table = Table::new(["APP", "STATE", "HEALTH", "REVISION", "DRIFT", "NOTE"]);
+    let headings = ["APP", "STATE", "HEALTH", "REVISION", "DRIFT", "NOTE"];
+    let mut table = Table::new(headings).whole(&["DRIFT"]).spare(&["REVISION", "DRIFT", "HEALTH"]);
     for app in apps {
         let revision = app.accepted.as_ref().map_or_else(|| "none yet".to_owned(), |at| at.revision.to_string());
         let note = match (&app.note, app.withheld) {

@@ -64,7 +64,7 @@ impl Line<'_> {
 fn rows(tree: &AppTree, screen: &Screen) -> Table<4> {
     let lines = folded(&tree.objects);
     let namespaced = has_several_namespaces(&tree.objects);
-    let mut table = Table::new(["OBJECT", "HEALTH", "AGE", "WHY"]);
+    let mut table = Table::new(["OBJECT", "HEALTH", "AGE", "WHY"]).whole(&["OBJECT", "AGE"]).spare(&["AGE"]);
     for (number, line) in lines.iter().enumerate() {
         let branch = branch(&lines, number, screen);
         match line {
