@@ -91,6 +91,27 @@ fn the_key_of_a_data_folder_is_the_one_that_verifies_its_ledger() {
 }
 
 #[test]
+fn every_command_finds_the_ledger_of_the_data_folder() {
+    let place = Place::new();
+    let folder = place.folder.path().join("data").display().to_string();
+    let key = signer().public().to_text();
+    let keyed = ["--key", key.as_str(), "--data", folder.as_str()];
+    let log = ["--log", "setpoint.test"];
+    for (arguments, output) in [
+        (vec!["ledger", "key", "--data", &folder], include_str!("golden/ledger-key.txt")),
+        ([&["ledger", "prove", "--record", "2"], &log[..], &keyed].concat(), include_str!("golden/ledger-prove.txt")),
+        ([&["ledger", "export", "--data", &folder], &log[..]].concat(), include_str!("golden/ledger-export.jsonl")),
+    ] {
+        let run = run(&arguments);
+        assert_eq!((run.code, run.output.as_str()), (Some(0), output), "{arguments:?}: {}", run.complaints);
+    }
+    let verified = run(&[&["ledger", "verify"], &keyed[..]].concat());
+    assert!(verified.code == Some(0) && verified.output.ends_with("sound\n"), "{verified:?}");
+    place.tamper();
+    assert_eq!(run(&[&["ledger", "verify"], &keyed[..]].concat()).code, Some(4));
+}
+
+#[test]
 fn a_folder_without_keys_or_with_half_a_key_is_exit_1() {
     let place = Place::new();
     let folder = place.folder.path().join("data");

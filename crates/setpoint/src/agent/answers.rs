@@ -88,6 +88,25 @@ impl Answers {
         Problem::new(ProblemKind::Missing, format!("there is no app {app}; {hint}"))
     }
 
+    /// Returns what was found in the ledger. Nothing found about an app that neither exists nor has
+    /// a record is a problem: its name is probably misspelled.
+    async fn or_unknown<T>(
+        &self,
+        found: Result<Vec<T>, LedgerError>,
+        app: Option<AppId>,
+        ledger: &dyn Ledger,
+    ) -> Result<Vec<T>, Problem> {
+        let found = found.map_err(|error| unread(&error))?;
+        let Some(app) = app.filter(|_| found.is_empty()) else { return Ok(found) };
+        // The history of a forgotten app stays.
+        let any = HistoryQuestion { app: Some(app.clone()), limit: 1, before: None };
+        let recorded = history::history(ledger, &self.origin, &any).await.map_err(|error| unread(&error))?;
+        if recorded.is_empty() && self.handle.status(&app).await.map_err(ended)?.is_none() {
+            return Err(self.no_such_app(&app).await);
+        }
+        Ok(found)
+    }
+
     /// Returns the problem of a request that fails because this agent does not hold the ledger.
     pub(super) fn not_now(&self, what: &str) -> Problem {
         let why = match self.handle.trouble() {
@@ -226,15 +245,17 @@ impl Agent for Answers {
 
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
         Box::pin(async move {
-            history::history(self.ledger().await?.as_ref(), &self.origin, &question)
-                .await
-                .map_err(|error| unread(&error))
+            let ledger = self.ledger().await?;
+            let found = history::history(ledger.as_ref(), &self.origin, &question).await;
+            self.or_unknown(found, question.app, ledger.as_ref()).await
         })
     }
 
     fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>> {
         Box::pin(async move {
-            history::drift(self.ledger().await?.as_ref(), &self.origin, &question).await.map_err(|error| unread(&error))
+            let ledger = self.ledger().await?;
+            let found = history::drift(ledger.as_ref(), &self.origin, &question).await;
+            self.or_unknown(found, question.app, ledger.as_ref()).await
         })
     }
 

@@ -26,6 +26,12 @@ impl Answers {
         if needs_reason && reason.trim().is_empty() {
             return Err(Problem::new(ProblemKind::Question, "say why: `--reason \"…\"` is recorded with the order"));
         }
+        // The engine ignores such an order, because a suspension may just have ended. For a person it
+        // is probably an order to the wrong app.
+        if matches!(order, OrderKind::Resume) && before.facts.suspension.is_none() {
+            let next = "nothing was recorded; `setpoint status` shows the state of all apps";
+            return Err(Problem::new(ProblemKind::Conflict, format!("{app} is not suspended: {next}")));
+        }
         let notes = match order {
             OrderKind::Resume => skipped(&before),
             OrderKind::Sync { allow_prune } => obstacles(&app, &before, allow_prune, self.clock.now()),

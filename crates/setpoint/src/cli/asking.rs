@@ -20,11 +20,7 @@ pub(super) fn ask<T>(
     question: impl AsyncFnOnce(&Client) -> Result<T, AskError>,
 ) -> Result<T, Failure> {
     let could_not = |text: String| Failure::Told(Exit::CouldNotRun, text);
-    let Some(data) = &context.data else {
-        return Err(could_not(
-            "cannot find the agent's data directory: there is no home directory; set it with `--data`".to_owned(),
-        ));
-    };
+    let data = context.data()?;
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not(told(&error)))?;
     let client = Client::new(socket_in(data));
     runtime.block_on(question(&client)).map_err(|error| could_not(shown(&told(&error))))

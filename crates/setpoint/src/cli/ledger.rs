@@ -24,9 +24,9 @@ pub(super) enum Command {
     /// Anyone who can change the ledger can change the key file, too. Print the key once, while the
     /// ledger is new, store the copy elsewhere, and verify with that copy.
     Key {
-        /// Data directory of the agent, for example `data`
+        /// Data directory of the agent [default: that of `--data`]
         #[arg(value_name = "DIR")]
-        folder: PathBuf,
+        folder: Option<PathBuf>,
     },
     /// Recompute every hash and signature, and report whether the ledger is sound
     ///
@@ -55,8 +55,8 @@ pub(super) enum Command {
     Erase(erase::Arguments),
     /// Print every record of a log as one line of JSON, exactly as stored
     Export {
-        /// Database file, for example `data/ledger.db`
-        ledger: PathBuf,
+        /// Database file [default: `ledger.db` in the directory of `--data`]
+        ledger: Option<PathBuf>,
         /// Log to export
         #[arg(long, value_name = "ORIGIN")]
         log: String,
@@ -65,9 +65,9 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct Ledger {
-    /// Database file, for example `data/ledger.db`
+    /// Database file [default: `ledger.db` in the directory of `--data`]
     #[arg(value_name = "LEDGER")]
-    path: PathBuf,
+    path: Option<PathBuf>,
     /// Key that may sign checkpoints, as `name+id+base64`; can be repeated, for example after a
     /// rotation
     #[arg(long = "key", value_name = "KEY", required = true)]
@@ -78,13 +78,14 @@ pub(super) fn run(command: &Command, context: &Context, output: &mut (impl Write
     let form = context.form;
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not_run(&error))?;
     match command {
-        Command::Key { folder } => write_keys(folder, output),
+        Command::Key { folder: Some(folder) } => write_keys(folder, output),
+        Command::Key { folder: None } => write_keys(context.data()?, output),
         Command::Gap(arguments) => gap::run(arguments, context, output),
         Command::Erase(arguments) => erase::run(arguments, context, output),
         Command::Verify { ledger: Ledger { path, keys }, anchors } => {
             let anchors = anchors.iter().map(|file| read_anchor(file)).collect::<Result<Vec<_>, _>>()?;
-            check_readable(path)?;
-            let report = runtime.block_on(verify(path, &anchors, keys)).map_err(failure)?;
+            let path = readable(path.as_deref(), context)?;
+            let report = runtime.block_on(verify(&path, &anchors, keys)).map_err(failure)?;
             match form {
                 Form::Text => write_report(&report, output)?,
                 Form::Json => writeln!(output, "{:#}", report_json(&report))?,
@@ -92,8 +93,8 @@ pub(super) fn run(command: &Command, context: &Context, output: &mut (impl Write
             Ok(if report.is_sound() { Exit::Done } else { Exit::Failed })
         }
         Command::Prove { ledger: Ledger { path, keys }, log, record } => {
-            check_readable(path)?;
-            let proof = runtime.block_on(prove(path, log, *record, keys)).map_err(failure)?;
+            let path = readable(path.as_deref(), context)?;
+            let proof = runtime.block_on(prove(&path, log, *record, keys)).map_err(failure)?;
             match form {
                 Form::Text => output.write_all(proof.as_bytes())?,
                 Form::Json => writeln!(output, "{:#}", json!({ "log": log, "record": record, "proof": proof }))?,
@@ -101,8 +102,8 @@ pub(super) fn run(command: &Command, context: &Context, output: &mut (impl Write
             Ok(Exit::Done)
         }
         Command::Export { ledger, log } => {
-            check_readable(ledger)?;
-            runtime.block_on(export(ledger, log, output)).map_err(failure)?;
+            let ledger = readable(ledger.as_deref(), context)?;
+            runtime.block_on(export(&ledger, log, output)).map_err(failure)?;
             Ok(Exit::Done)
         }
     }
@@ -138,17 +139,21 @@ fn read_anchor(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file).map_err(unreadable)
 }
 
-/// Reports an unreadable path, which proves nothing about the ledger. A file that can be read but
-/// not parsed does.
-fn check_readable(path: &Path) -> Result<(), Failure> {
-    let unreadable = |error: io::Error| {
-        let path = path.display();
-        Failure::Told(
-            Exit::CouldNotRun,
-            format!("cannot read the ledger {path}: {error}; check the path and its permissions"),
-        )
+/// Returns the path of the database: the given one, or the one in the data directory. An unreadable
+/// path proves nothing about the ledger. A file that can be read but not parsed does.
+fn readable(path: Option<&Path>, context: &Context) -> Result<PathBuf, Failure> {
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None => context.data()?.join("ledger.db"),
     };
-    File::open(path).map(drop).map_err(unreadable)
+    match File::open(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => {
+            let path = path.display();
+            let text = format!("cannot read the ledger {path}: {error}; check the path and its permissions");
+            Err(Failure::Told(Exit::CouldNotRun, text))
+        }
+    }
 }
 
 fn failure(error: VerifyError) -> Failure {

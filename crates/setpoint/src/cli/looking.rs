@@ -14,6 +14,7 @@ use super::asking::{app, ask, write};
 use super::filter::Filter;
 use super::watch::watch;
 use super::{Context, Failure};
+use crate::exit::Exit;
 use crate::show::{self, Screen};
 
 /// Show the state of the agent, its stores and all apps
@@ -132,13 +133,15 @@ fn limit(text: &str) -> Result<usize, String> {
     limit.ok_or_else(|| format!("expected a number from 1 to {LARGEST_PAGE}"))
 }
 
-pub(super) fn status(arguments: &Status, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn status(arguments: &Status, context: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
     let Status { filter, all, watch } = arguments;
     // The number of apps before the last filtering.
     let total = Cell::new(0);
+    let has_trouble = Cell::new(false);
     let question = async |client: &Client| {
         let mut overview = client.overview().await?;
         total.set(overview.apps.len());
+        has_trouble.set(overview.ledger.trouble.is_some());
         filter.apply(&mut overview);
         Ok(overview)
     };
@@ -149,7 +152,8 @@ pub(super) fn status(arguments: &Status, context: &Context, output: &mut impl Wr
             false => format!("{page}\n{} of {} apps match the filter\n", overview.apps.len(), total.get()),
         }
     };
-    shown(*watch, question, page, context, output)
+    shown(*watch, question, page, context, output)?;
+    Ok(if has_trouble.get() { Exit::Failed } else { Exit::Done })
 }
 
 pub(super) fn get(arguments: &Get, context: &Context, output: &mut impl Write) -> Result<(), Failure> {

@@ -159,11 +159,12 @@ Examples:
 
 Exit codes:
   0  success
-  1  could not run: wrong usage, no agent, an unreadable file, a full disk
+  1  could not run: wrong usage, no agent, an unknown app, an unreadable file, a full disk
   2  there are changes (plan), changes were made (apply), or outputs differ
      (kustomize compare)
-  4  ran, with a bad result: a version would be refused, a ledger is not sound, a notifier
-     rejected the test message, an app failed, no log could be read, there are problems (validate)
+  4  ran, with a bad result: a version would be refused, a ledger is not sound or in trouble,
+     a notifier rejected the test message, an app failed, no log could be read, there are
+     problems (validate)
   6  changes were made, and an app failed (apply)
 ";
 
@@ -197,6 +198,14 @@ struct Context {
 }
 
 impl Context {
+    /// Returns the data directory of the agent.
+    fn data(&self) -> Result<&Path, Failure> {
+        self.data.as_deref().ok_or_else(|| {
+            let text = "cannot find the agent's data directory: there is no home directory; set it with `--data`";
+            Failure::Told(Exit::CouldNotRun, text.to_owned())
+        })
+    }
+
     fn new(global: Global, environment: &EnvironmentVariables) -> Self {
         let colour = global.color.is_used(environment);
         Self {
@@ -262,7 +271,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Init(arguments) => return init::run(&arguments, context, output),
         Command::Run(arguments) => return run::run(&arguments, context, output),
         Command::Apply(arguments) => return run::apply(&arguments, context, output),
-        Command::Status(arguments) => looking::status(&arguments, context, output)?,
+        Command::Status(arguments) => return looking::status(&arguments, context, output),
         Command::Get(arguments) => looking::get(&arguments, context, output)?,
         Command::Why(arguments) => looking::why(&arguments, context, output)?,
         Command::Tree(arguments) => looking::tree(arguments, context, output)?,

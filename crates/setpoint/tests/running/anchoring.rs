@@ -78,7 +78,9 @@ async fn after_an_older_copy_is_restored_nothing_is_changed_until_the_gap_is_rec
     let head = lab.remove("apps/hello/colours.yaml").file("hello", "more", "more\n").commit();
     let mut agent = lab.start().await;
     until_said(&mut agent, "record the gap with `setpoint ledger gap`").await;
-    let status = lab.told(&["status"]);
+    let run = lab.command(&["status"]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    let status = run.output;
     assert!(status.contains("in trouble") && status.contains("setpoint ledger gap"), "{status}");
     let request = OrderRequest { app: app("hello"), reason: String::new(), order: OrderKind::Sync { allow_prune: 0 } };
     let refused = agent.client().order(&request).await.expect_err("nothing can be recorded");

@@ -41,6 +41,8 @@ async fn a_suspension_leaves_alone_what_it_then_lists_and_heals() {
     let told = lab.told(&["resume", "hello"]);
     assert!(told.contains("/greeting") && told.contains("/colours"), "{told}");
     agent.until_converged("hello", &second).await;
+    let again = lab.command(&["resume", "hello"]);
+    assert!(again.code == Some(1) && again.complaints.contains("default/hello is not suspended"), "{again:?}");
     assert_eq!((lab.text("greeting").as_deref(), lab.text("colours").as_deref()), (Some("Hello\n"), Some("red\n")));
     agent.stop().await;
 }
