@@ -75,7 +75,13 @@ pub struct StoreStanding {
 #[serde(rename_all = "camelCase")]
 pub struct TargetStanding {
     pub target: TargetName,
+    /// The kind of system, as in its document.
+    #[serde(default)]
+    pub kind: String,
     pub identity: TargetIdentity,
+    /// The number of apps that are managed on it.
+    #[serde(default)]
+    pub apps: usize,
     /// Empty if requests are not counted.
     pub requests: Tally,
     /// A limitation in how it is managed, and what to do about it.
@@ -92,6 +98,9 @@ pub struct TargetStanding {
 #[serde(rename_all = "camelCase")]
 pub struct UnreachedTarget {
     pub target: TargetName,
+    /// The kind of system, as in its document.
+    #[serde(default)]
+    pub kind: String,
     pub problem: String,
     /// The apps that wait for it. Apps that were never managed are missing from the apps of the
     /// overview.
@@ -165,6 +174,9 @@ pub struct AppSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<AppProblem>,
     pub target: TargetIdentity,
+    /// The name of the target; `None` if no Target document leads to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_name: Option<TargetName>,
     /// The system that its document points to, if it is not `target`, which has the objects it
     /// owns. The app is frozen until that changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -304,6 +316,9 @@ pub struct Unhealthy {
 pub struct AppTree {
     pub app: AppId,
     pub target: TargetIdentity,
+    /// The name of the target; `None` if no Target document leads to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_name: Option<TargetName>,
     /// The agent's own time.
     pub now: Timestamp,
     /// In display order: the objects that an object owns follow it, one level deeper.

@@ -211,14 +211,18 @@ const POLLED: &str = "12 kinds or namespaces are polled every 5 min 0 s, as 500 
 fn targets() -> Vec<TargetStanding> {
     let machine = TargetStanding {
         target: "machine".parse().expect("a valid target"),
+        kind: "host".to_owned(),
         identity: host(),
+        apps: 1,
         requests: Tally::new(),
         degraded: None,
         left_alone_until: Some(NOON + Span::seconds(20)),
     };
     let cluster = TargetStanding {
         target: "prod".parse().expect("a valid target"),
+        kind: "kubernetes".to_owned(),
         identity: cluster(),
+        apps: 1,
         requests: tally(&[("apply", 1_204), ("discovery", 4), ("get", 31), ("list", 2), ("watch", 18)]),
         degraded: Some(POLLED.to_owned()),
         left_alone_until: None,
@@ -229,7 +233,8 @@ fn targets() -> Vec<TargetStanding> {
 fn unreached() -> Vec<UnreachedTarget> {
     let problem = "the API server could not be reached: connection refused".to_owned();
     let waiting = vec!["web/checkout".parse().expect("a valid name")];
-    vec![UnreachedTarget { target: "edge".parse().expect("a valid target"), problem, waiting }]
+    let (target, kind) = ("edge".parse().expect("a valid target"), "kubernetes".to_owned());
+    vec![UnreachedTarget { target, kind, problem, waiting }]
 }
 
 fn cluster() -> TargetIdentity {
@@ -294,6 +299,7 @@ fn tree() -> AppTree {
     AppTree {
         app: app("web/shop"),
         target: cluster(),
+        target_name: "prod".parse().ok(),
         now: NOON,
         objects,
         observed: false,
@@ -322,6 +328,7 @@ fn calm() -> AppSummary {
         state: AppState::Converged,
         problems: Vec::new(),
         target: host(),
+        target_name: "machine".parse().ok(),
         moved_to: None,
         accepted: Some(accepted(3, "9c1e04d2", NOON - Span::minutes(2))),
         health: Health::Healthy,
@@ -346,6 +353,7 @@ fn troubled() -> AppDetail {
             state: AppState::Held,
             problems: vec![AppProblem::VersionRefused, AppProblem::HistoryRewritten, AppProblem::DeletesWithheld],
             target: cluster(),
+            target_name: "prod".parse().ok(),
             moved_to: None,
             accepted: Some(current.clone()),
             health: Health::Degraded,

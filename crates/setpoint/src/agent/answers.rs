@@ -213,8 +213,11 @@ impl Agent for Answers {
                 failures: store.failures,
                 problem: store.problem.clone(),
             };
-            let counted = self.counted(&standing.left_alone);
-            let apps = standing.apps.iter().map(|(app, status)| summary(app, status, &counted)).collect();
+            let mut counted = self.counted(&standing.left_alone);
+            let apps: Vec<_> = standing.apps.iter().map(|(app, status)| summary(app, status, &counted)).collect();
+            for target in &mut counted.targets {
+                target.apps = apps.iter().filter(|app| app.target == target.identity).count();
+            }
             Ok(Overview {
                 now: self.clock.now(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -13,13 +13,15 @@ use setpoint_api::question::{LogQuestion, ObjectName};
 use setpoint_api::{Problem, ProblemKind};
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
-use setpoint_core::name::{AppId, TargetIdentity};
+use setpoint_core::name::{AppId, TargetIdentity, TargetName};
 use setpoint_core::time::Timestamp;
+use setpoint_engine::accept::ControlDocuments;
 use setpoint_engine::machine::AppStatus;
 use setpoint_target::{RefusalClass, Target, Wanted};
 use tokio::time::timeout;
 
 use super::answers::{Answers, ended};
+use super::sources::Connection;
 
 /// The time limit for the reasons of unhealthy objects. Without them, the objects are still shown.
 const REASONS: Duration = Duration::from_secs(10);
@@ -27,14 +29,24 @@ const REASONS: Duration = Duration::from_secs(10);
 /// The time limit for a tree, which takes many reads.
 const TREE: Duration = Duration::from_secs(90);
 
-/// The requests sent to targets, by target and app.
-#[derive(Debug, Default)]
+/// The requests sent to targets, by target and app, and the names of the targets.
+#[derive(Debug)]
 pub(super) struct Counted {
     pub(super) targets: Vec<TargetStanding>,
+    documents: Arc<ControlDocuments>,
     of_apps: BTreeMap<TargetIdentity, BTreeMap<AppId, setpoint_target::Tally>>,
 }
 
 impl Counted {
+    /// Returns the name of an app's target. A target that is not connected has the name in the
+    /// document of the app.
+    pub(super) fn name_of(&self, app: &AppId, target: &TargetIdentity) -> Option<TargetName> {
+        let connected = self.targets.iter().find(|standing| standing.identity == *target);
+        let declared = || self.documents.apps().get(app).map(|document| document.spec.target.clone());
+        let is_connected = |name: &TargetName| self.targets.iter().any(|standing| standing.target == *name);
+        connected.map(|standing| standing.target.clone()).or_else(|| declared().filter(|name| !is_connected(name)))
+    }
+
     /// Returns the requests for an app.
     pub(super) fn of(&self, app: &AppId, target: &TargetIdentity) -> Tally {
         self.of_apps.get(target).and_then(|apps| apps.get(app)).map(words).unwrap_or_default()
@@ -48,14 +60,17 @@ fn words(tally: &setpoint_target::Tally) -> Tally {
 impl Answers {
     /// Returns the requests to all targets.
     pub(super) fn counted(&self, left_alone: &BTreeMap<TargetIdentity, Timestamp>) -> Counted {
-        let mut counted = Counted::default();
-        for (target, identity, connection) in self.provider.connections() {
-            let requests = connection.request_counts();
+        let documents = self.provider.documents();
+        let mut counted = Counted { targets: Vec::new(), documents, of_apps: BTreeMap::new() };
+        for Connection { name, kind, identity, target } in self.provider.connections() {
+            let requests = target.request_counts();
             counted.targets.push(TargetStanding {
-                target,
+                target: name,
+                kind,
                 identity: identity.clone(),
+                apps: 0,
                 requests: words(&requests.all),
-                degraded: connection.degraded(),
+                degraded: target.degraded(),
                 left_alone_until: left_alone.get(&identity).copied(),
             });
             counted.of_apps.insert(identity, requests.of_apps);
@@ -108,7 +123,8 @@ impl Answers {
         let objects = tree.objects.into_iter().map(object).collect();
         let AppStatus { facts, observed, drifts, remarks, .. } = status;
         let target = facts.target.clone();
-        Ok(AppTree { app, target, now, objects, observed, drifts, remarks, unseen: tree.unseen })
+        let target_name = self.counted(&BTreeMap::new()).name_of(&app, &target);
+        Ok(AppTree { app, target, target_name, now, objects, observed, drifts, remarks, unseen: tree.unseen })
     }
 
     pub(super) async fn logs_of(&self, question: LogQuestion) -> Result<Parts<LogPart>, Problem> {

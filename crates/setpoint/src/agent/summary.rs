@@ -18,6 +18,7 @@ pub(super) fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> App
         state: state_of(status),
         problems: problems(status),
         target: status.facts.target.clone(),
+        target_name: counted.name_of(app, &status.facts.target),
         moved_to: status.moved_to.clone(),
         accepted: status.facts.accepted.clone(),
         health: status.health,

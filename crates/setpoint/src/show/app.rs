@@ -18,7 +18,7 @@ pub(crate) fn app(detail: &AppDetail, screen: &Screen) -> String {
     page.field("app", Painted::new(summary.app.to_string(), Paint::Strong));
     page.field("state", words::condition(summary));
     page.field("health", words::health(summary.health));
-    page.field("target", summary.target.as_str());
+    page.field("target", words::target(summary.target_name.as_ref(), &summary.target));
     standing(detail, &mut page);
     if !summary.requests.is_empty() {
         page.field("requests", words::tally(&summary.requests));

@@ -32,6 +32,10 @@ pub(crate) fn overview(overview: &Overview, screen: &Screen) -> String {
         page.heading("Stores");
         page.table(0, &stores(&overview.stores, &screen));
     }
+    if !overview.targets.is_empty() || !overview.unreached.is_empty() {
+        page.heading("Targets");
+        page.table(0, &targets(overview));
+    }
     if !overview.unreached.is_empty() {
         page.heading("Unreachable targets");
         overview.unreached.iter().for_each(|target| page.field(target.target.as_str(), unreached(target)));
@@ -126,6 +130,26 @@ fn stores(stores: &[StoreStanding], screen: &Screen) -> Table<4> {
         };
         let head = head.as_ref().map_or("none", words::short);
         table.row([store.as_str().into(), head.into(), Painted::new(answered, freshness), note]);
+    }
+    table
+}
+
+/// Returns all targets. The sections after this one explain each state that is not good.
+fn targets(Overview { targets, unreached, .. }: &Overview) -> Table<5> {
+    let mut table = Table::new(["TARGET", "KIND", "IDENTITY", "STATE", "APPS"]).spare(&["IDENTITY", "KIND"]);
+    for target in targets {
+        let state = match target {
+            TargetStanding { left_alone_until: Some(_), .. } => Painted::new("breaker open", Paint::Bad),
+            TargetStanding { degraded: Some(_), .. } => Painted::new("degraded", Paint::Warn),
+            _ => Painted::new("connected", Paint::Good),
+        };
+        let (kind, identity) = (target.kind.as_str(), words::short_identity(&target.identity));
+        let name = Painted::new(target.target.as_str(), Paint::Strong);
+        table.row([name, kind.into(), identity.into(), state, target.apps.to_string().into()]);
+    }
+    for UnreachedTarget { target, kind, waiting, .. } in unreached {
+        let (name, state) = (Painted::new(target.as_str(), Paint::Strong), Painted::new("unreachable", Paint::Bad));
+        table.row([name, kind.as_str().into(), "unknown".into(), state, waiting.len().to_string().into()]);
     }
     table
 }

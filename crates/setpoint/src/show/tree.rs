@@ -20,7 +20,7 @@ pub(crate) fn tree(tree: &AppTree, screen: &Screen) -> String {
     let screen = Screen { now: tree.now, ..*screen };
     let mut page = Page::new(&screen);
     page.field("app", Painted::new(tree.app.to_string(), Paint::Strong));
-    page.field("target", tree.target.as_str());
+    page.field("target", words::target(tree.target_name.as_ref(), &tree.target));
     page.field("objects", tally(&tree.objects));
     if tree.objects.is_empty() {
         page.line(0, "the app declares and owns no objects");

@@ -5,7 +5,7 @@ use setpoint_core::facts::Accepted;
 use setpoint_core::intent::Verb;
 use setpoint_core::live::{Health, Proof, Writer};
 use setpoint_core::modes::Cause;
-use setpoint_core::name::VersionId;
+use setpoint_core::name::{TargetIdentity, TargetName, VersionId};
 use setpoint_core::report::Why;
 use setpoint_core::time::Timestamp;
 
@@ -115,6 +115,18 @@ pub(super) fn left_alone(until: Timestamp, now: Timestamp) -> Painted {
 pub(super) fn short(version: &VersionId) -> &str {
     // Names are ASCII: any place is a boundary.
     &version.as_str()[..version.as_str().len().min(12)]
+}
+
+/// Returns `prod (kube-0f6a1c52)`, or the identity alone if no document leads to the target.
+pub(super) fn target(name: Option<&TargetName>, identity: &TargetIdentity) -> String {
+    name.map_or_else(|| identity.to_string(), |name| format!("{name} ({identity})"))
+}
+
+/// Returns the beginning of an identity: enough for a person to distinguish two.
+pub(super) fn short_identity(identity: &TargetIdentity) -> String {
+    let text = identity.as_str();
+    let family = text.find('-').map_or(0, |dash| dash + 1);
+    text.chars().take(family + 8).collect()
 }
 
 /// Returns `#12 platform@3f2a91c0b1de, bundle 8a1c09d2be77`.

@@ -12,7 +12,7 @@ use setpoint_documents::TargetSpec;
 use setpoint_engine::accept::{ControlDocuments, ReachedTarget};
 use tracing::warn;
 
-use super::{Connected, Provider};
+use super::{Connected, Provider, kind_of};
 use crate::agent::connect::{Connector, Reach};
 
 impl Provider {
@@ -66,7 +66,9 @@ impl Provider {
             self.log.with(|| warn!(target = %name, reason = problem, "the target cannot be reached"));
         }
         let waiting = documents.apps().iter().filter(|(_, app)| app.spec.target == *name);
-        UnreachedTarget { target: name.clone(), problem, waiting: waiting.map(|(id, _)| id.clone()).collect() }
+        let waiting = waiting.map(|(id, _)| id.clone()).collect();
+        let kind = documents.targets().get(name).map(|document| kind_of(&document.spec)).unwrap_or_default();
+        UnreachedTarget { target: name.clone(), kind, problem, waiting }
     }
 
     /// Returns the identity of a target, the digest of its kubeconfig, and a connection: the

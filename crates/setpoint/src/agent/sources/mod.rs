@@ -18,7 +18,7 @@ use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
-use setpoint_documents::{StoreSpec, TargetSpec};
+use setpoint_documents::{StoreSpec, TargetFamily, TargetSpec};
 use setpoint_engine::accept::{AppSource, By, Considered, ControlDocuments, Kinds, NotRead, documents_of};
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
@@ -95,6 +95,24 @@ struct Connected<S, C> {
     /// The kubeconfig it was created from, which can change too.
     made_from: Option<Digest>,
     connection: C,
+}
+
+/// A connected target, by the name of its document.
+pub(super) struct Connection {
+    pub(super) name: TargetName,
+    /// The kind of system, as in the document.
+    pub(super) kind: String,
+    pub(super) identity: TargetIdentity,
+    pub(super) target: Arc<dyn Target>,
+}
+
+fn kind_of(spec: &TargetSpec) -> String {
+    let kind = match spec.family {
+        TargetFamily::Host => "host",
+        TargetFamily::Kubernetes => "kubernetes",
+        TargetFamily::Memory => "memory",
+    };
+    kind.to_owned()
 }
 
 impl Provider {
@@ -207,10 +225,15 @@ impl Provider {
     }
 
     /// Returns the connected targets.
-    pub(super) fn connections(&self) -> Vec<(TargetName, TargetIdentity, Arc<dyn Target>)> {
+    pub(super) fn connections(&self) -> Vec<Connection> {
         let state = self.state();
         let connected = state.targets.iter().filter_map(|(name, connected)| {
-            Some((name.clone(), state.identities.get(name)?.clone(), Arc::clone(&connected.connection.target)))
+            Some(Connection {
+                name: name.clone(),
+                kind: connected.spec.as_ref().map(kind_of).unwrap_or_default(),
+                identity: state.identities.get(name)?.clone(),
+                target: Arc::clone(&connected.connection.target),
+            })
         });
         connected.collect()
     }
@@ -375,7 +398,7 @@ impl Provider {
         controls.valid_until = worked_out.valid_until.into_iter().chain(retry).min();
         self.installed().bootstrap.govern(&mut controls, Some(of));
         let (mut targets, mut names) = (Targets::new(), BTreeMap::new());
-        for (name, identity, target) in self.connections() {
+        for Connection { name, identity, target, .. } in self.connections() {
             targets.insert(identity.clone(), target);
             names.insert(identity, name);
         }
