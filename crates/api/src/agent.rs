@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use setpoint_core::name::{Actor, AppId};
 
 use crate::answer::{
-    AppDetail, AppTree, DriftRecord, Explained, HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+    AppDetail, AppTree, DriftRecord, Explained, HistoryChange, HistoryRecord, LogPart, NotifyTested, Ordered, Overview,
+    PlanAnswer,
 };
 use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
@@ -64,6 +65,9 @@ pub trait Agent: Send + Sync + fmt::Debug {
 
     /// Returns records of the ledger, newest first.
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>>;
+
+    /// Returns what was decided and changed, newest first. The limit counts changes, not records.
+    fn changes(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryChange>>;
 
     /// Returns recorded drift, newest first.
     fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>>;

@@ -418,6 +418,35 @@ pub struct HistoryRecord {
     pub text: String,
 }
 
+/// One change of the history. The records of a change, from its intent to its result, are one.
+///
+/// `kind`, `subject`, `actor` and `text` are those of its newest record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryChange {
+    /// The number of its newest record.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub kind: String,
+    pub subject: String,
+    pub actor: String,
+    pub text: String,
+    /// The app that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<AppId>,
+    /// The kind of change in a word or two: `update`, `accept`, `suspend`, `drift`.
+    pub what: String,
+    /// The changed object, version or document; empty if it is the app itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub object: String,
+    pub result: String,
+    /// The cause of a change, the writer of a drift, or the reason of an order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// The numbers of its records, newest first.
+    pub records: Vec<u64>,
+}
+
 /// One drift of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -23,9 +23,9 @@ use setpoint_core::version::Revision;
 use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
     AppDetail, AppPlan, AppProblem, AppState, AppSummary, AppTree, DriftRecord, Explained, ExplainedField,
-    HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, PlanStep, RefusedVersion,
-    ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy,
-    UnreachedTarget, VersionNote,
+    HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, PlanStep,
+    RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject,
+    Unhealthy, UnreachedTarget, VersionNote,
 };
 use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 
@@ -40,6 +40,7 @@ pub struct CannedAgent {
     pub tree: AppTree,
     pub logs: Vec<LogPart>,
     pub history: Vec<HistoryRecord>,
+    pub changes: Vec<HistoryChange>,
     pub drift: Vec<DriftRecord>,
     pub plan: PlanAnswer,
     pub explained: Explained,
@@ -67,6 +68,7 @@ impl CannedAgent {
             tree: tree(),
             logs: logs(),
             history: history(),
+            changes: changes(),
             drift: drift(),
             plan: plan(),
             explained: explained(),
@@ -118,6 +120,11 @@ impl Agent for CannedAgent {
     fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
         let older = move |record: &&HistoryRecord| question.before.is_none_or(|before| record.seq < before);
         Box::pin(async move { Ok(self.history.iter().filter(older).take(question.limit).cloned().collect()) })
+    }
+
+    fn changes(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryChange>> {
+        let older = move |change: &&HistoryChange| question.before.is_none_or(|before| change.seq < before);
+        Box::pin(async move { Ok(self.changes.iter().filter(older).take(question.limit).cloned().collect()) })
     }
 
     fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>> {
@@ -469,6 +476,59 @@ fn history() -> Vec<HistoryRecord> {
         ),
         record(411, Span::minutes(3), "acceptance", "web/shop", "setpoint", "accepted #12 from platform@3f2a91c03f2a"),
         record(410, Span::hours(26), "override", "web/shop", "user:erika", "resume: the database is restored"),
+    ]
+}
+
+/// Returns one change of each kind that people see often.
+fn changes() -> Vec<HistoryChange> {
+    let change = |seq, ago, (kind, what): (&str, &str), object: &str, result: &str| HistoryChange {
+        seq,
+        at: NOON - ago,
+        kind: kind.to_owned(),
+        subject: "web/shop".to_owned(),
+        actor: "setpoint".to_owned(),
+        text: format!("bundle: {}", Digest::of(b"a bundle")),
+        app: Some(app("web/shop")),
+        what: what.to_owned(),
+        object: object.to_owned(),
+        result: result.to_owned(),
+        cause: None,
+        records: vec![seq],
+    };
+    let caused = |cause: &str, change: HistoryChange| HistoryChange { cause: Some(cause.to_owned()), ..change };
+    let refusal = "the directory /srv/shop/releases does not exist: declare it as a Directory";
+    let bundle = format!("4 resources, bundle {}", Digest::of(b"a bundle"));
+    let minutes = Span::minutes;
+    vec![
+        change(412, minutes(1), ("gate.decision", "hold"), "", "history rewritten"),
+        caused(
+            "drift",
+            change(411, minutes(9), ("effect.result", "update"), &key("/etc/shop.conf").to_string(), "done"),
+        ),
+        caused(
+            "likely by vim (user:max)",
+            change(409, minutes(9), ("drift.observed", "drift"), &key("/etc/shop.conf").to_string(), "observed"),
+        ),
+        caused(
+            "declared",
+            change(
+                408,
+                minutes(30),
+                ("effect.result", "create"),
+                &key("/srv/shop/releases/current/motd").to_string(),
+                &format!("refused: {refusal}"),
+            ),
+        ),
+        change(405, minutes(31), ("version.accepted", "accept"), &revision("3f2a91c0").to_string(), &bundle),
+        HistoryChange {
+            actor: "user:erika".to_owned(),
+            ..caused("the database is restored", change(404, Span::hours(26), ("override", "resume"), "", ""))
+        },
+        HistoryChange {
+            app: None,
+            subject: "kube-0f6a1c52".to_owned(),
+            ..change(403, Span::hours(26), ("notify.sent", "notify"), "kube-0f6a1c52", "breaker-open")
+        },
     ]
 }
 

@@ -21,7 +21,8 @@ use tokio::time::timeout;
 
 use crate::agent::Problem;
 use crate::answer::{
-    AppDetail, AppTree, DriftRecord, Explained, HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+    AppDetail, AppTree, DriftRecord, Explained, HistoryChange, HistoryRecord, LogPart, NotifyTested, Ordered, Overview,
+    PlanAnswer,
 };
 use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 use crate::route::Route;
@@ -119,6 +120,10 @@ impl Client {
 
     pub async fn history(&self, question: &HistoryQuestion) -> Result<Vec<HistoryRecord>, AskError> {
         self.ask(&Route::History, question).await
+    }
+
+    pub async fn changes(&self, question: &HistoryQuestion) -> Result<Vec<HistoryChange>, AskError> {
+        self.ask(&Route::Changes, question).await
     }
 
     pub async fn drift(&self, question: &DriftQuestion) -> Result<Vec<DriftRecord>, AskError> {

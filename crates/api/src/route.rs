@@ -16,6 +16,7 @@ pub(crate) enum Route {
     Tree(AppId),
     Logs,
     History,
+    Changes,
     Drift,
     Plan,
     Explain,
@@ -37,6 +38,7 @@ impl Route {
             Self::Overview | Self::App(_) | Self::Tree(_) => Method::GET,
             Self::Logs
             | Self::History
+            | Self::Changes
             | Self::Drift
             | Self::Plan
             | Self::Explain
@@ -53,6 +55,7 @@ impl Route {
             Self::Tree(app) => format!("{TREES}{app}"),
             Self::Logs => "/v1/logs".to_owned(),
             Self::History => "/v1/history".to_owned(),
+            Self::Changes => "/v1/changes".to_owned(),
             Self::Drift => "/v1/drift".to_owned(),
             Self::Plan => "/v1/plan".to_owned(),
             Self::Explain => "/v1/explain".to_owned(),
@@ -67,6 +70,7 @@ impl Route {
             "/v1/overview" => Self::Overview,
             "/v1/logs" => Self::Logs,
             "/v1/history" => Self::History,
+            "/v1/changes" => Self::Changes,
             "/v1/drift" => Self::Drift,
             "/v1/plan" => Self::Plan,
             "/v1/explain" => Self::Explain,
@@ -110,6 +114,7 @@ mod tests {
             Route::Tree(app),
             Route::Logs,
             Route::History,
+            Route::Changes,
             Route::Drift,
             Route::Plan,
             Route::Explain,

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use setpoint_api::answer::{
-    AppDetail, AppSummary, AppTree, DriftRecord, HistoryRecord, NotifyTested, Ordered, Overview, PlanAnswer,
+    AppDetail, AppSummary, AppTree, DriftRecord, HistoryChange, HistoryRecord, NotifyTested, Ordered, Overview,
+    PlanAnswer,
 };
 use setpoint_api::canned::CannedAgent;
 use setpoint_api::question::{OrderKind, OrderRequest};
@@ -80,7 +81,8 @@ fn json_is_exactly_what_the_agent_answered() {
     assert_eq!(place.json::<AppDetail>(&["get", "web/shop"]), agent.detail);
     assert_eq!(place.json::<AppDetail>(&["why", "web/shop"]), agent.detail);
     assert_eq!(place.json::<AppTree>(&["tree", "web/shop"]), agent.tree);
-    assert_eq!(place.json::<Vec<HistoryRecord>>(&["history"]), agent.history);
+    assert_eq!(place.json::<Vec<HistoryChange>>(&["history"]), agent.changes);
+    assert_eq!(place.json::<Vec<HistoryRecord>>(&["history", "--records"]), agent.history);
     assert_eq!(place.json::<Vec<DriftRecord>>(&["drift"]), agent.drift);
     assert_eq!(place.json::<PlanAnswer>(&["plan"]), agent.plan);
     assert_eq!(place.json::<Vec<NotifyTested>>(&["notify", "test"]), agent.notifiers);
@@ -93,7 +95,8 @@ fn every_page_can_be_read_in_a_pipe() {
     has(&place.run(&["status"]), &["web/shop", "held", "platform@3f2a91c03f2a", "default/motd", "converged", "legacy"]);
     has(&place.run(&["get", "web/shop"]), &["Open the shop at nine", "file /etc/shop.conf", "7-31", "Not done: 3"]);
     has(&place.run(&["why", "web/shop"]), &["web/shop is held", "setpoint resume web/shop", "did you mean `content`"]);
-    has(&place.run(&["history", "--limit", "2"]), &["412", "411", "acceptance", "2026-11-15 11:59:00Z"]);
+    has(&place.run(&["history", "--limit", "2"]), &["412", "411", "update", "2026-11-15 11:59:00Z"]);
+    has(&place.run(&["history", "--records", "--limit", "2"]), &["412", "411", "acceptance", "2026-11-15 11:59:00Z"]);
     has(&place.run(&["drift"]), &["healed after 38 ms", "not healed", "likely by vim (user:max)"]);
     has(
         &place.run(&["tree", "web/shop"]),

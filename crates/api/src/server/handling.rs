@@ -69,6 +69,7 @@ async fn answer(
         Route::App(app) => written(&agent.app(app).await?),
         Route::Tree(app) => written(&agent.tree(app).await?),
         Route::History => written(&agent.history(question(request, progress).await?).await?),
+        Route::Changes => written(&agent.changes(question(request, progress).await?).await?),
         Route::Drift => written(&agent.drift(question(request, progress).await?).await?),
         Route::Plan => written(&agent.plan(question(request, progress).await?).await?),
         Route::Explain => written(&agent.explain(question(request, progress).await?).await?),

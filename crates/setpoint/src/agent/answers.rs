@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
-    AppDetail, AppTree, DriftRecord, Explained, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered,
-    Overview, PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
+    AppDetail, AppTree, DriftRecord, Explained, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested,
+    Ordered, Overview, PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
 };
 use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 use setpoint_api::{Agent, Problem, ProblemKind};
@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::messages::Messages;
 use super::sources::Provider;
 use super::summary::{hold_of, summary};
-use super::{OpenNow, history};
+use super::{OpenNow, changes, history};
 use crate::doors::Clock;
 use crate::interpreter::{Ended, Handle};
 
@@ -250,6 +250,14 @@ impl Agent for Answers {
         Box::pin(async move {
             let ledger = self.ledger().await?;
             let found = history::history(ledger.as_ref(), &self.origin, &question).await;
+            self.or_unknown(found, question.app, ledger.as_ref()).await
+        })
+    }
+
+    fn changes(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryChange>> {
+        Box::pin(async move {
+            let ledger = self.ledger().await?;
+            let found = changes::changes(ledger.as_ref(), &self.origin, &question).await;
             self.or_unknown(found, question.app, ledger.as_ref()).await
         })
     }

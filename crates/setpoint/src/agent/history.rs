@@ -1,5 +1,4 @@
-//! Reads the ledger backwards: the history of changes, and the time at which each drift was
-//! corrected.
+//! Reads the ledger backwards: its records, and the time at which each drift was corrected.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -18,12 +17,12 @@ use setpoint_ledger::record::Record;
 use setpoint_ledger::{Body, Kind, Ledger, LedgerError, Origin};
 
 /// The number of records that are read at once.
-const PAGE: u64 = 500;
+pub(super) const PAGE: u64 = 500;
 /// The largest number of records that one request reads.
 const FARTHEST: u64 = 200_000;
 
 /// Reads records backwards from `before` until `see` breaks, one page at a time.
-async fn walk_back(
+pub(super) async fn walk_back(
     ledger: &dyn Ledger,
     origin: &Origin,
     before: Option<u64>,
@@ -60,7 +59,7 @@ pub(super) async fn history(
     };
     walk_back(ledger, origin, question.before, page, |record| {
         if question.app.as_ref().is_none_or(|app| is_about(&record, app)) && found.len() < question.limit {
-            found.push(told(&record));
+            found.push(recorded(&record));
         }
         if found.len() < question.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
@@ -68,12 +67,13 @@ pub(super) async fn history(
     Ok(found)
 }
 
-fn is_about(record: &Record, app: &AppId) -> bool {
+pub(super) fn is_about(record: &Record, app: &AppId) -> bool {
     let subject = record.subject.strip_prefix(&app.to_string());
     subject.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-fn told(record: &Record) -> HistoryRecord {
+/// Returns a record as people and programs read it.
+pub(super) fn recorded(record: &Record) -> HistoryRecord {
     let shown = |(name, value): (&String, &serde_json::Value)| match value {
         serde_json::Value::String(text) => format!("{name}: {text}"),
         other => format!("{name}: {other}"),
@@ -240,7 +240,7 @@ fn unsaid(key: &Key) -> Drift {
     Drift { key: key.clone(), cause: Cause::Drift, differences, writer: Writer::Unknown, beside }
 }
 
-fn text_of(record: &Record, name: &str) -> String {
+pub(super) fn text_of(record: &Record, name: &str) -> String {
     record.data.get(name).and_then(|text| text.as_str()).unwrap_or_default().to_owned()
 }
 
@@ -249,7 +249,11 @@ fn drifted(record: &Record) -> Vec<Key> {
 }
 
 /// Returns the writers from the records of attribution; none if their bodies were erased.
-async fn writers(ledger: &dyn Ledger, origin: &Origin, records: &[u64]) -> Result<BTreeMap<Key, Writer>, LedgerError> {
+pub(super) async fn writers(
+    ledger: &dyn Ledger,
+    origin: &Origin,
+    records: &[u64],
+) -> Result<BTreeMap<Key, Writer>, LedgerError> {
     let mut writers = BTreeMap::new();
     for seq in records {
         let Body::Bytes(bytes) = ledger.body(origin, *seq).await? else { continue };
@@ -261,7 +265,11 @@ async fn writers(ledger: &dyn Ledger, origin: &Origin, records: &[u64]) -> Resul
 }
 
 /// Returns the drift in the body of a record; empty if it was erased.
-async fn bodies(ledger: &dyn Ledger, origin: &Origin, seq: u64) -> Result<BTreeMap<Key, Vec<Drift>>, LedgerError> {
+pub(super) async fn bodies(
+    ledger: &dyn Ledger,
+    origin: &Origin,
+    seq: u64,
+) -> Result<BTreeMap<Key, Vec<Drift>>, LedgerError> {
     let Body::Bytes(bytes) = ledger.body(origin, seq).await? else { return Ok(BTreeMap::new()) };
     let drifts: Vec<Drift> = canonical::from_bytes(&bytes)
         .map_err(|source| LedgerError::corrupt("cannot read a record of drift", source))?;

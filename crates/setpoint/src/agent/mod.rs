@@ -9,13 +9,16 @@
 //!   renders, and the ancestry of versions.
 //! - [`renderers`], [`shadows`]: external renderers, and their differences from Setpoint's own.
 //! - [`messages`]: notifications to people.
-//! - [`answers`], [`summary`], [`planning`], [`ordering`], [`showing`]: requests of the socket.
+//! - [`answers`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`], [`changes`]:
+//!   requests of the socket.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
 //!   an older copy was restored.
 //! - [`erasing`]: erasing the body of a record.
 
 mod answers;
 pub mod bootstrap;
+mod changes;
+
 mod cluster;
 mod connect;
 pub mod erasing;

@@ -26,7 +26,12 @@ Examples:
                                    show the apps of the scope `web` that need attention
   setpoint status --watch          show it again whenever it changes, until Ctrl-C
   setpoint status -o json | jq -r '.apps[] | select(.state != \"converged\") | .app'
-                                   list the apps that have not converged")]
+                                   list the apps that have not converged
+
+Exit codes:
+  0  the agent responded
+  1  could not run, for example because no agent runs
+  4  the ledger is in trouble, so the agent changes nothing")]
 pub(super) struct Status {
     #[command(flatten)]
     filter: Filter,
@@ -88,23 +93,30 @@ pub(super) struct Tree {
     app: AppId,
 }
 
-/// Show decisions and actions from the ledger, newest first
+/// Show decisions and changes from the ledger, newest first
+///
+/// A change is one row, although the ledger records its intent and its result. With `--records`,
+/// each record is shown as the ledger has it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  setpoint history                 show the newest 20 records of all apps
+  setpoint history                 show the newest 20 changes of all apps
   setpoint history web/shop --limit 100
-  setpoint history --before 412    show the records before record 412")]
+  setpoint history --before 412    show the changes before record 412
+  setpoint history --records       show the records of the ledger")]
 pub(super) struct History {
     /// Show only this app, as `name` or `scope/name`
     #[arg(value_parser = app)]
     app: Option<AppId>,
-    /// Show at most this many records
+    /// Show at most this many changes or records
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
     limit: usize,
-    /// Show only records before this record number
+    /// Show only what was recorded before this record number
     #[arg(long, value_name = "NUMBER")]
     before: Option<u64>,
+    /// Show the records of the ledger instead of one row per change
+    #[arg(long)]
+    records: bool,
 }
 
 /// Show drift: changes by others, their authors, and when each was detected and healed
@@ -186,10 +198,14 @@ pub(super) fn tree(arguments: Tree, context: &Context, output: &mut impl Write) 
 }
 
 pub(super) fn history(arguments: History, context: &Context, output: &mut impl Write) -> Result<(), Failure> {
-    let History { app, limit, before } = arguments;
+    let History { app, limit, before, records } = arguments;
     let question = HistoryQuestion { app, limit, before };
-    let records = ask(context, async |client| client.history(&question).await)?;
-    write(&records, |records, screen| show::history(records, screen), context, output)
+    if records {
+        let records = ask(context, async |client| client.history(&question).await)?;
+        return write(&records, |records, screen| show::records(records, screen), context, output);
+    }
+    let changes = ask(context, async |client| client.changes(&question).await)?;
+    write(&changes, |changes, screen| show::history(changes, &question, screen), context, output)
 }
 
 pub(super) fn drift(arguments: Drift, context: &Context, output: &mut impl Write) -> Result<(), Failure> {

@@ -8,13 +8,14 @@
 mod app;
 mod comparison;
 mod difference;
+mod drift;
 mod explained;
+mod history;
 mod orders;
 mod overview;
 mod page;
 mod paint;
 mod plan;
-mod records;
 #[cfg(test)]
 mod screens;
 mod table;
@@ -28,12 +29,13 @@ use setpoint_core::time::Timestamp;
 
 pub(crate) use app::app;
 pub(crate) use comparison::{ComparedFolder, Comparison, Verdict, comparison};
+pub(crate) use drift::drift;
 pub(crate) use explained::explained;
+pub(crate) use history::{history, records};
 pub(crate) use orders::{all_ordered, notifiers, ordered};
 pub(crate) use overview::overview;
 pub(crate) use paint::Paint;
 pub(crate) use plan::plan;
-pub(crate) use records::{drift, history};
 pub(crate) use tree::tree;
 pub(crate) use why::why;
 pub(crate) use wrap::wrap;

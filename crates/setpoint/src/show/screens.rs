@@ -1,14 +1,19 @@
 //! Tests of every page as a user reads it, on a terminal of 80 columns and in a pipe.
 
 use setpoint_api::canned::{CannedAgent, NOON};
-use setpoint_api::question::OrderKind;
+use setpoint_api::question::{HistoryQuestion, OrderKind};
 use setpoint_core::time::Span;
 
 use super::wrap::width;
-use super::{Screen, app, drift, history, notifiers, ordered, overview, plan, tree, why};
+use super::{Screen, app, drift, history, notifiers, ordered, overview, plan, records, tree, why};
 
 const TERMINAL: Screen = Screen { width: Some(80), colour: false, rows: None, now: NOON };
+const WIDE: Screen = Screen { width: Some(120), ..TERMINAL };
 const PIPE: Screen = Screen { width: None, colour: false, rows: None, now: NOON };
+
+fn asked(limit: usize) -> HistoryQuestion {
+    HistoryQuestion { app: None, limit, before: None }
+}
 
 /// Compares pages with the files of tests/golden/screens.
 macro_rules! pages {
@@ -31,8 +36,11 @@ pages! {
     why_on_a_terminal: "why-80", |agent| why(&agent.detail, &TERMINAL);
     tree_on_a_terminal: "tree-80", |agent| tree(&agent.tree, &TERMINAL);
     tree_in_a_pipe: "tree-pipe", |agent| tree(&agent.tree, &PIPE);
-    history_on_a_terminal: "history-80", |agent| history(&agent.history, &TERMINAL);
-    history_in_a_pipe_is_a_line_for_each_record: "history-pipe", |agent| history(&agent.history, &PIPE);
+    history_on_a_terminal: "history-80", |agent| history(&agent.changes, &asked(20), &TERMINAL);
+    history_on_a_wide_terminal: "history-120", |agent| history(&agent.changes, &asked(7), &WIDE);
+    history_in_a_pipe_is_a_line_for_each_change: "history-pipe", |agent| history(&agent.changes, &asked(7), &PIPE);
+    records_on_a_terminal: "records-80", |agent| records(&agent.history, &TERMINAL);
+    records_in_a_pipe_are_a_line_each: "records-pipe", |agent| records(&agent.history, &PIPE);
     drift_on_a_terminal: "drift-80", |agent| drift(&agent.drift, &TERMINAL);
     plan_on_a_terminal: "plan-80", |agent| plan(&agent.plan, &TERMINAL);
     notify_test_on_a_terminal: "notify-80", |agent| notifiers(&agent.notifiers, &TERMINAL);
@@ -47,7 +55,9 @@ fn no_page_is_wider_than_its_terminal() {
             app(&agent.detail, &screen),
             why(&agent.detail, &screen),
             tree(&agent.tree, &screen),
-            history(&agent.history, &screen),
+            overview(&agent.overview, &screen),
+            history(&agent.changes, &asked(7), &screen),
+            records(&agent.history, &screen),
             drift(&agent.drift, &screen),
             plan(&agent.plan, &screen),
         ];

@@ -23,6 +23,8 @@ pub(crate) struct Table<const COLUMNS: usize> {
     whole: [bool; COLUMNS],
     /// Columns that a narrow terminal can do without, the first one to be left out first.
     spare: Vec<usize>,
+    /// Columns that no terminal shows: their cells are all the same.
+    known: [bool; COLUMNS],
 }
 
 /// The columns that are shown, with their widths. A row that does not fit them is written as lines.
@@ -30,7 +32,7 @@ type Widths<const COLUMNS: usize> = [Option<usize>; COLUMNS];
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
     pub(crate) fn new(headings: [&'static str; COLUMNS]) -> Self {
-        Self { headings, rows: Vec::new(), whole: [false; COLUMNS], spare: Vec::new() }
+        Self { headings, rows: Vec::new(), whole: [false; COLUMNS], spare: Vec::new(), known: [false; COLUMNS] }
     }
 
     /// Names the columns that are never wrapped.
@@ -43,6 +45,12 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     pub(super) fn spare(mut self, headings: &[&str]) -> Self {
         let place = |wanted: &&str| self.headings.iter().position(|heading| heading == wanted);
         self.spare = headings.iter().filter_map(place).collect();
+        self
+    }
+
+    /// Names the columns that a terminal does not show, because the reader asked for their value.
+    pub(super) fn known(mut self, headings: &[&str]) -> Self {
+        self.known = self.headings.map(|heading| headings.contains(&heading));
         self
     }
 
@@ -115,7 +123,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 
     fn is_shown(&self, column: usize, left_out: usize) -> bool {
-        !self.spare[..left_out].contains(&column)
+        !self.known[column] && !self.spare[..left_out].contains(&column)
     }
 
     /// Returns the widths of the widest cells, headings included.

@@ -125,7 +125,7 @@ mod envtest {
         /// Checks that the history shows how each change failed, and how its outcome was
         /// determined.
         fn are_told(&self) {
-            let history = self.scene.lab.told(&["history", "shop", "--limit", "100"]);
+            let history = self.scene.lab.told(&["history", "shop", "--records", "--limit", "100"]);
             let is_told = |name: &str, words: &str| {
                 history.lines().any(|line| line.contains(&format!("/{name} ")) && line.contains(words))
             };

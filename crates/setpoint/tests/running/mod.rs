@@ -34,6 +34,7 @@
 //! - [`pruning`]: objects that are no longer declared are deleted last, late and within a budget.
 //! - [`reasons`]: the reasons that commands give for changes that are not made.
 //! - [`recalling`]: cached renders, and the decisions they must not cause.
+//! - [`recounting`]: the history, diffs of texts, and the names of targets and apps.
 //! - [`reloading`]: a bootstrap document that changes under a running agent.
 //! - [`removing`]: a data directory or a ledger that is removed, under an agent or between two
 //!   runs, and two agents that start at once.
@@ -74,6 +75,7 @@ mod pinning;
 mod pruning;
 mod reasons;
 mod recalling;
+mod recounting;
 mod reloading;
 mod removing;
 mod replacing;
