@@ -6,6 +6,7 @@
 mod asking;
 mod compare;
 mod demo;
+mod diff;
 mod disk;
 mod erase;
 mod explain;
@@ -63,6 +64,7 @@ enum Command {
     Tree(looking::Tree),
     Logs(logs::Logs),
     Plan(plan::Arguments),
+    Diff(diff::Arguments),
     History(looking::History),
     Drift(looking::Drift),
     Explain(explain::Explain),
@@ -144,6 +146,7 @@ Examples:
   setpoint why web/shop            explain why an app is not as declared, and what to do
   setpoint tree web/shop           show the objects of an app, with their health
   setpoint plan --rev 3f2a91c      show what a commit would change
+  setpoint diff web/shop           show how live objects differ from their declarations
   setpoint kustomize build DIR     render a kustomization, as kustomize does
   setpoint kustomize compare DIR --with kustomize
                                    compare our output with that of a real kustomize
@@ -160,7 +163,7 @@ Examples:
 Exit codes:
   0  success
   1  could not run: wrong usage, no agent, an unknown app, an unreadable file, a full disk
-  2  there are changes (plan), changes were made (apply), or outputs differ
+  2  there are changes (plan, diff), changes were made (apply), or outputs differ
      (kustomize compare)
   4  ran, with a bad result: a version would be refused, a ledger is not sound or in trouble,
      a notifier rejected the test message, an app failed, no log could be read, there are
@@ -277,6 +280,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Tree(arguments) => looking::tree(arguments, context, output)?,
         Command::Logs(arguments) => return logs::run(arguments, context, output),
         Command::Plan(arguments) => return plan::run(arguments, context, output),
+        Command::Diff(arguments) => return diff::run(arguments, context, output),
         Command::History(arguments) => looking::history(arguments, context, output)?,
         Command::Drift(arguments) => looking::drift(arguments, context, output)?,
         Command::Explain(arguments) => explain::run(&arguments, context, output)?,

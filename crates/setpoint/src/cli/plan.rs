@@ -50,7 +50,7 @@ pub(super) fn run(arguments: Arguments, context: &Context, output: &mut impl Wri
     Ok(exit(&plan))
 }
 
-fn exit(plan: &PlanAnswer) -> Exit {
+pub(super) fn exit(plan: &PlanAnswer) -> Exit {
     let refused = |app: &AppPlan| !app.refused.is_empty() || app.steps.iter().any(|step| step.refused.is_some());
     if plan.apps.iter().any(refused) {
         Exit::Failed

@@ -41,6 +41,18 @@ pub(super) fn difference(difference: &Difference, indent: usize, most: Option<us
     }
 }
 
+/// Writes the difference of texts of several lines as a part of a patch. Returns whether it is one.
+pub(super) fn patch_of_texts(difference: &Difference, page: &mut Page<'_>) -> bool {
+    let Difference { path, before, after } = difference;
+    let (Some(old), Some(new)) = (text_of(before.as_ref()), text_of(after.as_ref())) else { return false };
+    let is_long = has_lines(old) || has_lines(new);
+    if is_long {
+        page.line(0, Painted::new(format!("@@ {path} @@"), Paint::Faint));
+        write(&unified(old, new), 0, None, page);
+    }
+    is_long
+}
+
 /// Returns a text; an absent one has no lines. `None` for other values.
 fn text_of(value: Option<&Value>) -> Option<&str> {
     match value {

@@ -15,6 +15,7 @@ mod orders;
 mod overview;
 mod page;
 mod paint;
+mod patch;
 mod plan;
 #[cfg(test)]
 mod screens;
@@ -35,6 +36,7 @@ pub(crate) use history::{history, records};
 pub(crate) use orders::{all_ordered, notifiers, ordered};
 pub(crate) use overview::overview;
 pub(crate) use paint::Paint;
+pub(crate) use patch::patch;
 pub(crate) use plan::plan;
 pub(crate) use tree::tree;
 pub(crate) use why::why;

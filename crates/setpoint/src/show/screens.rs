@@ -5,7 +5,7 @@ use setpoint_api::question::{HistoryQuestion, OrderKind};
 use setpoint_core::time::Span;
 
 use super::wrap::width;
-use super::{Screen, app, drift, history, notifiers, ordered, overview, plan, records, tree, why};
+use super::{Screen, app, drift, history, notifiers, ordered, overview, patch, plan, records, tree, why};
 
 const TERMINAL: Screen = Screen { width: Some(80), colour: false, rows: None, now: NOON };
 const WIDE: Screen = Screen { width: Some(120), ..TERMINAL };
@@ -43,6 +43,7 @@ pages! {
     records_in_a_pipe_are_a_line_each: "records-pipe", |agent| records(&agent.history, &PIPE);
     drift_on_a_terminal: "drift-80", |agent| drift(&agent.drift, &TERMINAL);
     plan_on_a_terminal: "plan-80", |agent| plan(&agent.plan, &TERMINAL);
+    diff_in_a_pipe: "diff-pipe", |agent| patch(&agent.plan, &PIPE);
     notify_test_on_a_terminal: "notify-80", |agent| notifiers(&agent.notifiers, &TERMINAL);
 }
 

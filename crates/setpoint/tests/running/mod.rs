@@ -11,6 +11,7 @@
 //! - [`cluster`]: the main features on a Kubernetes cluster.
 //! - [`cluster_failures`]: failures that users of other engines report, on such a cluster.
 //! - [`cluster_faults`]: a cluster with faulty responses, during changes and watches.
+//! - [`comparing`]: live objects against their declarations, as a patch.
 //! - [`deadlines`]: objects that do not become healthy on a cluster: rolled back, held or reported,
 //!   and the apps that wait for them.
 //! - [`elsewhere`]: apps that an external program renders.
@@ -53,6 +54,7 @@ mod bounding;
 mod cluster;
 mod cluster_failures;
 mod cluster_faults;
+mod comparing;
 mod deadlines;
 mod elsewhere;
 mod examples;
