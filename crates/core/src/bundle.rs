@@ -204,18 +204,8 @@ mod tests {
     fn resource(name: &str, after: &[&str]) -> Resource {
         let key = |name: &str| Key::new("file", "", name).unwrap();
         Resource {
-            key: key(name),
-            api_version: "v1".into(),
-            kind: "File".into(),
-            body: Arc::new(Value::map([("content", Value::str(name))])),
             after: after.iter().map(|name| key(name)).collect::<BTreeSet<_>>(),
-            wave: 0,
-            awaited: false,
-            protected: false,
-            shared: BTreeSet::new(),
-            replace: false,
-            additions: BTreeSet::new(),
-            once: false,
+            ..Resource::new(key(name), "v1", "File", Value::map([("content", Value::str(name))]))
         }
     }
 

@@ -61,6 +61,24 @@ pub struct ReportedRemark {
 }
 
 impl Claim {
+    /// Builds the claim of an app on an object, with nothing else known about the object.
+    pub fn new(target: TargetIdentity, key: Key, app: AppId, uid: Option<Uid>, origin: ClaimOrigin) -> Self {
+        Self {
+            target,
+            key,
+            app,
+            uid,
+            origin,
+            tombstone: false,
+            rank: 0,
+            protected: false,
+            ended: None,
+            made: None,
+            told: None,
+            folding: None,
+        }
+    }
+
     /// Reports whether this remark about the object was reported before.
     pub fn has_told(&self, remark: &Remark) -> bool {
         let is_it = |told: &ReportedRemark| (&told.path, &told.holder) == (&remark.path, &remark.holder);

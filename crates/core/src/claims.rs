@@ -142,20 +142,13 @@ mod tests {
     use crate::name::Uid;
 
     fn claim(target: &str, name: &str, uid: &str) -> Arc<Claim> {
-        Arc::new(Claim {
-            target: TargetIdentity::new(target).unwrap(),
-            key: Key::new("file", "", name).unwrap(),
-            app: "web/shop".parse().unwrap(),
-            uid: Some(Uid::new(uid).unwrap()),
-            origin: ClaimOrigin::Created,
-            tombstone: false,
-            rank: 0,
-            protected: false,
-            ended: None,
-            made: None,
-            told: None,
-            folding: None,
-        })
+        Arc::new(Claim::new(
+            TargetIdentity::new(target).unwrap(),
+            Key::new("file", "", name).unwrap(),
+            "web/shop".parse().unwrap(),
+            Some(Uid::new(uid).unwrap()),
+            ClaimOrigin::Created,
+        ))
     }
 
     #[test]

@@ -337,20 +337,7 @@ mod tests {
     }
 
     fn put_claim(of: &str, from: Option<&str>) -> Change {
-        let claim = Claim {
-            target: target(),
-            key: key(),
-            app: app(of),
-            uid: None,
-            origin: ClaimOrigin::Created,
-            tombstone: false,
-            rank: 0,
-            protected: false,
-            ended: None,
-            made: None,
-            told: None,
-            folding: None,
-        };
+        let claim = Claim::new(target(), key(), app(of), None, ClaimOrigin::Created);
         Change::PutClaim { claim: Arc::new(claim), from: from.map(app) }
     }
 

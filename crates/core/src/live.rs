@@ -87,6 +87,30 @@ impl Remark {
 }
 
 impl Live {
+    /// Builds an object of which only the content was observed: its writer and health are unknown.
+    pub fn new(uid: Uid, version: LiveVersion, value: impl Into<Arc<Value>>) -> Self {
+        let value = value.into();
+        let fingerprint = Self::fingerprint_of(&value);
+        Self::with_fingerprint(uid, version, value, fingerprint)
+    }
+
+    /// Builds the same where the digest of the value is already known.
+    pub fn with_fingerprint(uid: Uid, version: LiveVersion, value: Arc<Value>, fingerprint: Digest) -> Self {
+        Self {
+            uid,
+            version,
+            value,
+            fingerprint,
+            controlled: false,
+            writer: Writer::Unknown,
+            health: Health::Unknown,
+            ended: false,
+            deleting: None,
+            remarks: None,
+            holders: None,
+        }
+    }
+
     pub fn fingerprint_of(value: &Value) -> Digest {
         canonical::digest_of(value)
     }

@@ -84,6 +84,29 @@ fn is_zero(wave: &i32) -> bool {
 }
 
 impl Resource {
+    /// Builds a declaration without order, protection or rules.
+    pub fn new(
+        key: Key,
+        api_version: impl Into<Arc<str>>,
+        kind: impl Into<Arc<str>>,
+        body: impl Into<Arc<Value>>,
+    ) -> Self {
+        Self {
+            key,
+            api_version: api_version.into(),
+            kind: kind.into(),
+            body: body.into(),
+            after: BTreeSet::new(),
+            wave: 0,
+            awaited: false,
+            protected: false,
+            shared: BTreeSet::new(),
+            replace: false,
+            additions: BTreeSet::new(),
+            once: false,
+        }
+    }
+
     /// Returns the digest of the declaration.
     pub fn digest(&self) -> Digest {
         canonical::digest_of(self)
@@ -100,18 +123,13 @@ mod tests {
             writer: writer.map(Into::into),
         };
         Resource {
-            key: Key::new("apps/Deployment", "web", "shop").unwrap(),
-            api_version: "apps/v1".into(),
-            kind: "Deployment".into(),
-            body: Arc::new(Value::map([("spec", Value::map([("replicas", Value::int(3))]))])),
-            after: BTreeSet::new(),
-            wave: 0,
-            awaited: false,
-            protected: false,
             shared: shared.iter().map(field).collect(),
-            replace: false,
-            additions: BTreeSet::new(),
-            once: false,
+            ..Resource::new(
+                Key::new("apps/Deployment", "web", "shop").unwrap(),
+                "apps/v1",
+                "Deployment",
+                Value::map([("spec", Value::map([("replicas", Value::int(3))]))]),
+            )
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
-use setpoint_core::live::{Health, Live, Presence, Writer};
+use setpoint_core::live::{Health, Live, Presence};
 use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
@@ -37,38 +37,12 @@ fn value() -> Arc<Value> {
 }
 
 pub(crate) fn resource(name: &str) -> Resource {
-    Resource {
-        key: key(name),
-        api_version: "v1".into(),
-        kind: "ConfigMap".into(),
-        body: value(),
-        after: [].into(),
-        wave: 0,
-        awaited: false,
-        protected: false,
-        shared: [].into(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-    }
+    Resource::new(key(name), "v1", "ConfigMap", value())
 }
 
 /// The claim on an object that the app created, with its name as the UID.
 pub(crate) fn claim(app: &AppId, name: &str) -> Claim {
-    Claim {
-        target: target(),
-        key: key(name),
-        app: app.clone(),
-        uid: Some(Uid::new(name).expect("a valid UID")),
-        origin: ClaimOrigin::Created,
-        tombstone: false,
-        rank: 0,
-        protected: false,
-        ended: None,
-        made: None,
-        told: None,
-        folding: None,
-    }
+    Claim::new(target(), key(name), app.clone(), Some(Uid::new(name).expect("a valid UID")), ClaimOrigin::Created)
 }
 
 pub(crate) fn control(mode: Mode, retire: bool) -> Arc<AppControl> {
@@ -91,17 +65,8 @@ pub(crate) fn control(mode: Mode, retire: bool) -> Arc<AppControl> {
 /// The object that is claimed under this name, as it is declared.
 pub(crate) fn stands(name: &str, seen: Timestamp) -> Observed<Presence> {
     let live = Live {
-        uid: Uid::new(name).expect("a valid UID"),
-        version: LiveVersion::new("1").expect("a valid version"),
-        value: value(),
-        fingerprint: Live::fingerprint_of(&value()),
-        controlled: false,
-        writer: Writer::Unknown,
         health: Health::Healthy,
-        ended: false,
-        deleting: None,
-        remarks: None,
-        holders: None,
+        ..Live::new(Uid::new(name).expect("a valid UID"), LiveVersion::new("1").expect("a valid version"), value())
     };
     Observed::known(Presence::Present(live), seen)
 }

@@ -191,29 +191,19 @@ fn secret_data(fields: &Fields) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use setpoint_core::key::Key;
     use setpoint_core::name::{LiveVersion, Uid};
 
     use super::*;
 
     fn resource(key: &str, body: &str) -> Resource {
-        let body = object::read(body.as_bytes()).unwrap();
-        Resource {
-            key: key.parse::<Key>().unwrap(),
-            api_version: object::api_version(&body).unwrap().into(),
-            kind: object::kind(&body).unwrap().into(),
-            body: Arc::new(body),
-            after: BTreeSet::new(),
-            wave: 0,
-            awaited: false,
-            protected: false,
-            shared: BTreeSet::new(),
-            replace: false,
-            additions: BTreeSet::new(),
-            once: false,
-        }
+        let body = Arc::new(object::read(body.as_bytes()).unwrap());
+        Resource::new(
+            key.parse::<Key>().unwrap(),
+            object::api_version(&body).unwrap(),
+            object::kind(&body).unwrap(),
+            Arc::clone(&body),
+        )
     }
 
     fn sent(resource: &Resource, sending: &Sending<'_>) -> String {

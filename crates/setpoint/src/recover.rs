@@ -109,18 +109,15 @@ pub fn recovered_claims(
             match seen.and_then(|seen| seen.states.get(key)) {
                 Some(Observed::Known { value: Presence::Present(live), .. }) => {
                     let claim = Claim {
-                        target: target.clone(),
-                        key: key.clone(),
-                        app: app.clone(),
-                        uid: Some(live.uid.clone()),
-                        origin: ClaimOrigin::Recovered,
-                        tombstone: false,
                         rank: declared.rank,
                         protected: declared.resource.protected,
-                        ended: None,
-                        made: None,
-                        told: None,
-                        folding: None,
+                        ..Claim::new(
+                            target.clone(),
+                            key.clone(),
+                            app.clone(),
+                            Some(live.uid.clone()),
+                            ClaimOrigin::Recovered,
+                        )
                     };
                     claims.insert(place, claim);
                 }

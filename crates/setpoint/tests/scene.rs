@@ -225,18 +225,8 @@ pub(crate) fn bundle(app: &AppId, resources: Vec<Resource>) -> Bundle {
 pub(crate) fn resources(app: &AppId, count: u32, content: i64) -> Vec<Resource> {
     let after_first = |n: u32| if n == 0 { BTreeSet::new() } else { BTreeSet::from([key(app, 0)]) };
     let resource = |n: u32| Resource {
-        key: key(app, n),
-        api_version: "test/v1".into(),
-        kind: "Thing".into(),
-        body: Arc::new(body(app, n, content)),
         after: after_first(n),
-        wave: 0,
-        awaited: false,
-        protected: false,
-        shared: BTreeSet::new(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
+        ..Resource::new(key(app, n), "test/v1", "Thing", body(app, n, content))
     };
     (0..count).map(resource).collect()
 }

@@ -298,18 +298,9 @@ pub fn bundle(app: &AppId, target: &TargetIdentity, declared: &Declared) -> Bund
     let resource = |(key, content): (&Key, &u32)| {
         let (api_version, kind) = kind_of(key);
         Resource {
-            key: key.clone(),
-            api_version: api_version.into(),
-            kind: kind.into(),
-            body: Arc::new(body(key, *content)),
             after: comes_before(key).into_iter().filter(|before| declared.contains_key(before)).collect(),
-            wave: 0,
-            awaited: false,
             protected: is_protected(kind),
-            shared: BTreeSet::new(),
-            replace: false,
-            additions: BTreeSet::new(),
-            once: false,
+            ..Resource::new(key.clone(), api_version, kind, body(key, *content))
         }
     };
     Bundle::new(app.clone(), target.clone(), declared.iter().map(resource).collect())

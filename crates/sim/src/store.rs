@@ -204,18 +204,12 @@ pub fn resources(declared: &Declared) -> Vec<Resource> {
             return Resource { after, wave, awaited, ..objects::resource(key, *content) };
         }
         Resource {
-            key: key.clone(),
-            api_version: "sim/v1".into(),
-            kind: "Thing".into(),
-            body: Arc::new(body(key, *content)),
             after,
             wave,
             awaited,
             protected: key.name().ends_with('7'),
-            shared: [].into(),
             replace: may_be_made_anew(key),
-            additions: [].into(),
-            once: false,
+            ..Resource::new(key.clone(), "sim/v1", "Thing", body(key, *content))
         }
     };
     declared.iter().enumerate().map(resource).collect()

@@ -2,7 +2,6 @@
 //! -- 1000`.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a measurement reads the clock and prints it")]
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -34,20 +33,7 @@ fn file(number: usize, per_folder: usize) -> Resource {
         ("spec", spec),
     ]);
     let key = check("File", &body).expect("a valid file").key();
-    Resource {
-        key,
-        api_version: API_VERSION.into(),
-        kind: "File".into(),
-        body: Arc::new(body),
-        after: BTreeSet::new(),
-        wave: 0,
-        awaited: false,
-        protected: false,
-        shared: BTreeSet::new(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-    }
+    Resource::new(key, API_VERSION, "File", body)
 }
 
 /// Returns the argument at this position, or the default.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
-use setpoint_core::live::{Health, Live, Presence, Writer};
+use setpoint_core::live::{Health, Live, Presence};
 use setpoint_core::name::{LiveVersion, Uid};
 use setpoint_core::observed::UnknownReason;
 use setpoint_core::time::{Span, Timestamp};
@@ -259,17 +259,13 @@ fn redact(output: &[u8], secrets: &[Vec<u8>]) -> String {
 /// A command whose state is as declared: there is nothing else to compare.
 fn live(known: &Known) -> Live {
     Live {
-        uid: Uid::new("command").expect("a short ASCII text"),
-        version: LiveVersion::new("in-state").expect("a short ASCII text"),
-        value: Arc::clone(&known.value),
-        fingerprint: known.fingerprint,
-        controlled: false,
-        writer: Writer::Unknown,
         health: Health::Healthy,
-        ended: false,
-        deleting: None,
-        remarks: None,
-        holders: None,
+        ..Live::with_fingerprint(
+            Uid::new("command").expect("a short ASCII text"),
+            LiveVersion::new("in-state").expect("a short ASCII text"),
+            Arc::clone(&known.value),
+            known.fingerprint,
+        )
     }
 }
 

@@ -45,8 +45,6 @@ impl Drop for Begun {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use setpoint_core::key::Key;
     use setpoint_core::name::TargetIdentity;
     use setpoint_core::resource::Resource;
@@ -58,22 +56,7 @@ mod tests {
     #[test]
     fn an_effect_is_under_way_from_its_beginning_to_its_end() {
         let key = Key::new("test/Thing", "lab", "a").unwrap();
-        let (api_version, kind, body) = ("test/v1".into(), "Thing".into(), Value::Null);
-        let (body, after) = (Arc::new(body), BTreeSet::new());
-        let resource = Resource {
-            key,
-            api_version,
-            kind,
-            body,
-            after,
-            wave: 0,
-            awaited: false,
-            protected: false,
-            shared: BTreeSet::new(),
-            replace: false,
-            additions: BTreeSet::new(),
-            once: false,
-        };
+        let resource = Resource::new(key, "test/v1", "Thing", Value::Null);
         let steps = Steps::new(TargetIdentity::new("host-1").unwrap());
         let work = [steps.create(&resource), steps.create(&resource)];
         let under_way = UnderWay::default();

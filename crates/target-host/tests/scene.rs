@@ -156,21 +156,7 @@ pub(crate) fn body(kind: &str, name: &str, spec: Value) -> Value {
 pub(crate) fn resource(kind: &str, name: &str, spec: Value) -> Resource {
     let body = body(kind, name, spec);
     let key = check(kind, &body).unwrap().key();
-    let (api_version, body) = (API_VERSION.into(), Arc::new(body));
-    Resource {
-        key,
-        api_version,
-        kind: kind.into(),
-        body,
-        after: BTreeSet::new(),
-        wave: 0,
-        awaited: false,
-        protected: false,
-        shared: BTreeSet::new(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-    }
+    Resource::new(key, API_VERSION, kind, body)
 }
 
 pub(crate) fn file(path: &str, content: &str) -> Resource {

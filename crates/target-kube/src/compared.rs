@@ -321,17 +321,12 @@ impl Cluster {
     pub(crate) fn live_of(&self, named: Named, object: &Value, value: Arc<Value>, writer: Writer) -> Live {
         let standing = self.standing(object);
         Live {
-            uid: named.uid,
-            version: named.version,
-            fingerprint: Live::fingerprint_of(&value),
-            value,
             controlled: standing.controlled,
             writer: with_intent(writer, object),
             health: standing.health,
             ended: standing.ended,
             deleting: deleting(object),
-            remarks: None,
-            holders: None,
+            ..Live::new(named.uid, named.version, value)
         }
     }
 }
@@ -377,16 +372,15 @@ pub(crate) fn deleting(object: &Value) -> Option<Arc<[Arc<str>]>> {
 /// Builds the state of an object that is in place: its value is the declared one.
 pub(crate) fn in_place(resource: &Resource, record: &Record) -> Live {
     Live {
-        uid: record.uid.clone(),
-        version: record.version.clone(),
-        value: Arc::clone(&resource.body),
-        fingerprint: record.fingerprint,
         controlled: record.standing.controlled,
-        writer: Writer::Unknown,
         health: record.standing.health,
         ended: record.standing.ended,
-        deleting: None,
         remarks: Some(record.remarks()),
-        holders: None,
+        ..Live::with_fingerprint(
+            record.uid.clone(),
+            record.version.clone(),
+            Arc::clone(&resource.body),
+            record.fingerprint,
+        )
     }
 }

@@ -42,27 +42,13 @@ impl Latest {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
 
     use setpoint_core::value::Value;
 
     use super::*;
 
     fn declared(name: &str) -> Arc<Resource> {
-        Arc::new(Resource {
-            key: Key::new("ConfigMap", "web", name).unwrap(),
-            api_version: "v1".into(),
-            kind: "ConfigMap".into(),
-            body: Arc::new(Value::Null),
-            after: BTreeSet::new(),
-            wave: 0,
-            awaited: false,
-            protected: false,
-            shared: BTreeSet::new(),
-            replace: false,
-            additions: [].into(),
-            once: false,
-        })
+        Arc::new(Resource::new(Key::new("ConfigMap", "web", name).unwrap(), "v1", "ConfigMap", Value::Null))
     }
 
     #[test]

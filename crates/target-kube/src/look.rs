@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use setpoint_core::key::Key;
-use setpoint_core::live::{Live, Observation, Presence, Writer};
+use setpoint_core::live::{Live, Observation, Presence};
 use setpoint_core::mutant::Mutant;
 use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
@@ -212,17 +212,10 @@ fn blind(keys: impl Iterator<Item = Key>, reason: &UnknownReason, now: Timestamp
 fn nameable(key: &Key, record: &Record) -> Live {
     let value = identifying(key);
     Live {
-        uid: record.uid.clone(),
-        version: record.version.clone(),
-        fingerprint: Live::fingerprint_of(&value),
-        value: Arc::new(value),
         controlled: record.standing.controlled,
-        writer: Writer::Unknown,
         health: record.standing.health,
         ended: record.standing.ended,
-        deleting: None,
-        remarks: None,
-        holders: None,
+        ..Live::new(record.uid.clone(), record.version.clone(), value)
     }
 }
 

@@ -34,20 +34,7 @@ pub(crate) fn resource(name: &str, content: i64) -> Resource {
     let key = Key::new("test/Thing", "lab", name).expect("a valid key");
     let metadata = Value::map([("name", Value::str(name)), ("namespace", Value::str("lab"))]);
     let body = Value::map([("metadata", metadata), ("content", Value::int(content))]);
-    Resource {
-        key,
-        api_version: "test/v1".into(),
-        kind: "Thing".into(),
-        body: Arc::new(body),
-        after: Default::default(),
-        wave: 0,
-        awaited: false,
-        protected: false,
-        shared: Default::default(),
-        replace: false,
-        additions: Default::default(),
-        once: false,
-    }
+    Resource::new(key, "test/v1", "Thing", body)
 }
 
 pub(crate) fn value(name: &str, content: i64) -> Arc<Value> {

@@ -1,13 +1,13 @@
 //! Apps at rest: everything declared is in place, claimed and remembered, as after a long quiet
 //! night.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::key::Key;
-use setpoint_core::live::{Baseline, Health, Live, Observation, Presence, Writer};
+use setpoint_core::live::{Baseline, Health, Live, Observation, Presence};
 use setpoint_core::modes::{State, States};
 use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use setpoint_core::observed::Observed;
@@ -125,51 +125,13 @@ fn resource(app: &AppId, n: usize, changed: bool) -> anyhow::Result<Resource> {
         ("metadata", Value::map([("name", Value::str(&name)), ("labels", labels)])),
         ("spec", Value::map([("replicas", Value::int(3)), ("containers", Value::Seq(vec![container]))])),
     ]);
-    Ok(Resource {
-        key: Key::new("apps/Deployment", "web", &name)?,
-        api_version: "apps/v1".into(),
-        kind: "Deployment".into(),
-        body: Arc::new(body),
-        after: BTreeSet::new(),
-        wave: 0,
-        awaited: false,
-        protected: false,
-        shared: BTreeSet::new(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-    })
+    Ok(Resource::new(Key::new("apps/Deployment", "web", &name)?, "apps/v1", "Deployment", body))
 }
 
 fn live(uid: &str, body: &Value) -> anyhow::Result<Live> {
-    Ok(Live {
-        uid: Uid::new(uid)?,
-        version: LiveVersion::new("7")?,
-        value: Arc::new(body.clone()),
-        fingerprint: Live::fingerprint_of(body),
-        controlled: false,
-        writer: Writer::Unknown,
-        health: Health::Healthy,
-        ended: false,
-        deleting: None,
-        remarks: None,
-        holders: None,
-    })
+    Ok(Live { health: Health::Healthy, ..Live::new(Uid::new(uid)?, LiveVersion::new("7")?, body.clone()) })
 }
 
 fn claim(key: &Key, app: &AppId, around: &FleetEnvironment, uid: &Uid) -> Claim {
-    Claim {
-        target: around.target.identity.clone(),
-        key: key.clone(),
-        app: app.clone(),
-        uid: Some(uid.clone()),
-        origin: ClaimOrigin::Created,
-        tombstone: false,
-        rank: 0,
-        protected: false,
-        ended: None,
-        made: None,
-        told: None,
-        folding: None,
-    }
+    Claim::new(around.target.identity.clone(), key.clone(), app.clone(), Some(uid.clone()), ClaimOrigin::Created)
 }

@@ -5,7 +5,6 @@
 //! of files; and in a running agent, from the order to check an app until nothing more is to be
 //! done, which includes the engine's decision and a record of the order.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,20 +158,7 @@ fn resource(number: usize) -> anyhow::Result<Resource> {
         ("spec", spec),
     ]);
     let checked = check("File", &body).map_err(|problems| anyhow!("the bench declares a bad file: {problems:?}"))?;
-    Ok(Resource {
-        key: checked.key(),
-        api_version: API_VERSION.into(),
-        kind: "File".into(),
-        body: Arc::new(body),
-        after: BTreeSet::new(),
-        wave: 0,
-        awaited: false,
-        protected: false,
-        shared: BTreeSet::new(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-    })
+    Ok(Resource::new(checked.key(), API_VERSION, "File", body))
 }
 
 #[cfg(test)]

@@ -443,18 +443,12 @@ fn claim_for(draft: &Draft<'_>, seen: &Seen<'_>, uid: Option<Uid>, origin: Claim
     let made = made.filter(|made| **made == seen.declared.digest);
     let told = seen.own_claim().filter(|_| uid.is_some()).and_then(|claim| claim.told.clone());
     Claim {
-        target: draft.snapshot.target.identity.clone(),
-        key: seen.key.clone(),
-        app: draft.snapshot.app.clone(),
-        uid,
-        origin,
-        tombstone: false,
         rank: seen.declared.rank,
         protected: seen.declared.resource.protected,
-        ended: None,
         made,
         told,
         folding,
+        ..Claim::new(draft.snapshot.target.identity.clone(), seen.key.clone(), draft.snapshot.app.clone(), uid, origin)
     }
 }
 

@@ -352,13 +352,7 @@ pub(super) fn identified(
         let replace = source.replaced.iter().any(|rule| rule.is_about(&api_version, &kind, &key)) && !protected;
         let (wave, awaited) = (kinds.wave(&body), kinds.is_awaited(&api_version, &kind));
         let once = kinds.runs_once(&body);
-        let (body, after) = (Arc::new(body), BTreeSet::new());
         resources.push(Resource {
-            key,
-            api_version,
-            kind,
-            body,
-            after,
             wave,
             awaited,
             protected,
@@ -366,6 +360,7 @@ pub(super) fn identified(
             replace,
             additions,
             once,
+            ..Resource::new(key, api_version, kind, body)
         });
     }
     let declared: Vec<(Key, &Value)> = resources.iter().map(|one| (one.key.clone(), one.body.as_ref())).collect();

@@ -1,8 +1,7 @@
 //! Control documents by name, as resources of the root app's bundle and back: acceptance, ledger
 //! and history treat the root app like any other.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::canonical;
@@ -79,20 +78,7 @@ impl ControlDocuments {
     pub fn resources(&self) -> Vec<Resource> {
         let mut resources = Vec::new();
         let mut add = |kind: &str, scope: &Scope, name: &str, body: &Body| {
-            resources.push(Resource {
-                key: key_of(kind, scope, name),
-                api_version: API_VERSION.into(),
-                kind: kind.into(),
-                body: Arc::new(body.value()),
-                after: BTreeSet::new(),
-                wave: 0,
-                awaited: false,
-                protected: false,
-                shared: BTreeSet::new(),
-                replace: false,
-                additions: BTreeSet::new(),
-                once: false,
-            });
+            resources.push(Resource::new(key_of(kind, scope, name), API_VERSION, kind, body.value()));
         };
         self.apps.iter().for_each(|(id, app)| add("App", &id.scope, id.name.as_str(), &app.body));
         self.stores.iter().for_each(|(name, store)| add("Store", &store.scope, name.as_str(), &store.body));

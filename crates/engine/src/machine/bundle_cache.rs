@@ -147,19 +147,13 @@ mod tests {
 
     /// Builds the bundle of an app with this many resources.
     fn bundle(app: &str, resources: usize) -> Arc<Bundle> {
-        let resource = |number: usize| Resource {
-            key: Key::new("File", "", &format!("/{number}")).unwrap(),
-            api_version: "host.setpoint.dev/v1".into(),
-            kind: "File".into(),
-            body: Arc::new(Value::map([("spec", Value::str(&"text ".repeat(100)))])),
-            after: [].into(),
-            wave: 0,
-            awaited: false,
-            protected: false,
-            shared: [].into(),
-            replace: false,
-            additions: Default::default(),
-            once: false,
+        let resource = |number: usize| {
+            Resource::new(
+                Key::new("File", "", &format!("/{number}")).unwrap(),
+                "host.setpoint.dev/v1",
+                "File",
+                Value::map([("spec", Value::str(&"text ".repeat(100)))]),
+            )
         };
         let target = TargetIdentity::new("host-1").unwrap();
         Arc::new(Bundle::new(app.parse().unwrap(), target, (0..resources).map(resource).collect()).unwrap())

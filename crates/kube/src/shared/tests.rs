@@ -1,29 +1,17 @@
 //! Field ownership where others may set some fields, and the request that follows from it.
 
-use std::collections::BTreeSet;
-
 use super::*;
 use crate::managed::managed_fields;
 use crate::samples::{key_of, read};
 
 fn resource(body: &str, shared: &[(&str, Option<&str>)]) -> Resource {
     let body = read(body);
-    let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap().into();
+    let text = |field: &str| Arc::<str>::from(body.get(field).and_then(Value::as_str).unwrap());
     let field =
         |(path, writer): &(&str, Option<&str>)| SharedField { path: (*path).into(), writer: writer.map(Into::into) };
     Resource {
-        key: key_of(&body),
-        api_version: text("apiVersion"),
-        kind: text("kind"),
-        after: BTreeSet::new(),
-        wave: 0,
-        awaited: false,
-        protected: false,
         shared: shared.iter().map(field).collect(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-        body: Arc::new(body),
+        ..Resource::new(key_of(&body), text("apiVersion"), text("kind"), body)
     }
 }
 

@@ -427,21 +427,7 @@ mod tests {
 
     fn resource() -> Resource {
         let key = Key::new("test/Thing", "lab", "a").unwrap();
-        let (api_version, kind, body) = ("test/v1".into(), "Thing".into(), Value::Null);
-        Resource {
-            key,
-            api_version,
-            kind,
-            body: Arc::new(body),
-            after: BTreeSet::new(),
-            wave: 0,
-            awaited: false,
-            protected: false,
-            shared: BTreeSet::new(),
-            replace: false,
-            additions: BTreeSet::new(),
-            once: false,
-        }
+        Resource::new(key, "test/v1", "Thing", Value::Null)
     }
 
     fn work() -> Vec<Work> {

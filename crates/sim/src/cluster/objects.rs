@@ -1,7 +1,5 @@
 //! The objects that apps declare on a cluster, and the comparison of a live object with them.
 
-use std::sync::Arc;
-
 use serde_json::{Value as Json, json};
 use setpoint_core::key::Key;
 use setpoint_core::resource::{Resource, SharedField};
@@ -105,18 +103,9 @@ pub(crate) fn resource(key: &Key, content: u32) -> Resource {
     // Other writers decide on the number of replicas.
     let shared = (kind.kind == "Deployment").then(|| SharedField { path: "spec.replicas".into(), writer: None });
     Resource {
-        key: key.clone(),
-        api_version: kind.api_version().into(),
-        kind: kind.kind.into(),
-        body: Arc::new(body(key, content)),
-        after: [].into(),
-        wave: 0,
-        awaited: false,
         protected: kind.kind == "Namespace",
         shared: shared.into_iter().collect(),
-        replace: false,
-        additions: Default::default(),
-        once: false,
+        ..Resource::new(key.clone(), kind.api_version(), kind.kind, body(key, content))
     }
 }
 

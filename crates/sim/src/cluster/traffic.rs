@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use setpoint_core::intent::Verb;
-use setpoint_core::live::{Health, Live, Writer};
+use setpoint_core::live::{Health, Live};
 use setpoint_core::name::{LiveVersion, Uid};
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
@@ -444,17 +444,13 @@ fn imaged(
     (created_by, written_by): (Option<setpoint_core::intent::IntentId>, Option<setpoint_core::intent::IntentId>),
 ) -> Object {
     let live = Live {
-        uid: Uid::new(uid).expect("a short text"),
-        version: LiveVersion::new(&stored.version.to_string()).expect("digits are a version"),
-        fingerprint: Live::fingerprint_of(&value),
-        value: Arc::new(value),
         controlled: objects::is_controlled(stored),
-        writer: Writer::Unknown,
         health: Health::Healthy,
-        ended: false,
-        deleting: None,
-        remarks: None,
-        holders: None,
+        ..Live::new(
+            Uid::new(uid).expect("a short text"),
+            LiveVersion::new(&stored.version.to_string()).expect("digits are a version"),
+            value,
+        )
     };
     Object { live, created_by, written_by }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use setpoint_core::digest::Digest;
 use setpoint_core::fields::Fields;
-use setpoint_core::live::{Health, Live, Writer};
+use setpoint_core::live::{Health, Live};
 use setpoint_core::secret::SecretRef;
 use setpoint_core::value::Value;
 
@@ -35,21 +35,9 @@ impl<'h> Showing<'h> {
             None => fingerprinted(self.alone(path, found)),
         };
         let stamp = &found.stamp;
-        Live {
-            uid: stamp.of.uid(),
-            version: found.version(),
-            value,
-            fingerprint,
-            controlled: false,
-            // A file does not record its writer: its owner need not be the writer. An audit trail
-            // of the kernel could prove it.
-            writer: Writer::Unknown,
-            health: Health::Healthy,
-            ended: false,
-            deleting: None,
-            remarks: None,
-            holders: None,
-        }
+        // A file does not record its writer: its owner need not be the writer. An audit trail of the
+        // kernel could prove it.
+        Live { health: Health::Healthy, ..Live::with_fingerprint(stamp.of.uid(), found.version(), value, fingerprint) }
     }
 
     /// Returns the declaration with the actual values filled in; `None` if they are all equal.

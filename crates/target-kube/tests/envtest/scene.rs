@@ -124,20 +124,7 @@ impl Scene {
         let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap().to_owned();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let key = self.target.key(&api_version, &kind, &body).unwrap();
-        Arc::new(Resource {
-            key,
-            api_version: api_version.into(),
-            kind: kind.into(),
-            body: Arc::new(body),
-            after: [].into(),
-            wave: 0,
-            awaited: false,
-            protected: false,
-            shared: [].into(),
-            replace: false,
-            additions: [].into(),
-            once: false,
-        })
+        Arc::new(Resource::new(key, api_version, kind, body))
     }
 
     pub(crate) fn fence() -> Fence {

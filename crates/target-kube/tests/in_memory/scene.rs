@@ -352,20 +352,7 @@ impl Scene {
         object["kind"] = json!(kind);
         object["metadata"] = json!({"name": name, "namespace": namespace});
         let body = object::read(object.to_string().as_bytes()).unwrap();
-        Arc::new(Resource {
-            key: self.target.key(api_version, kind, &body).unwrap(),
-            api_version: api_version.into(),
-            kind: kind.into(),
-            body: Arc::new(body),
-            after: [].into(),
-            wave: 0,
-            awaited: false,
-            protected: false,
-            shared: [].into(),
-            replace: false,
-            additions: [].into(),
-            once: false,
-        })
+        Arc::new(Resource::new(self.target.key(api_version, kind, &body).unwrap(), api_version, kind, body))
     }
 
     pub(crate) fn fence(&self) -> Fence {

@@ -55,18 +55,14 @@ impl Steps {
     fn work(&self, verb: Verb, key: &Key, resource: Option<&Resource>, seen: Option<&Live>) -> Work {
         let number = self.next.replace(self.next.get() + 1);
         let claim = Claim {
-            target: self.target.clone(),
-            key: key.clone(),
-            app: app(),
-            uid: seen.map(|live| live.uid.clone()),
-            origin: ClaimOrigin::Created,
             tombstone: verb == Verb::Delete,
-            rank: 0,
-            protected: false,
-            ended: None,
-            made: None,
-            told: None,
-            folding: None,
+            ..Claim::new(
+                self.target.clone(),
+                key.clone(),
+                app(),
+                seen.map(|live| live.uid.clone()),
+                ClaimOrigin::Created,
+            )
         };
         let step = Step {
             key: key.clone(),

@@ -269,19 +269,7 @@ impl MemoryWorld {
         let uid = Uid::new(&format!("uid-{}", self.incarnations)).expect("a short ASCII text");
         let fingerprint = Live::fingerprint_of(&value);
         let health = self.options.first_health;
-        let live = Live {
-            uid,
-            version,
-            value,
-            fingerprint,
-            controlled: false,
-            writer,
-            health,
-            ended: false,
-            deleting: None,
-            remarks: None,
-            holders: None,
-        };
+        let live = Live { writer, health, ..Live::with_fingerprint(uid, version, value, fingerprint) };
         let object = Object { live: live.clone(), created_by: intent, written_by: intent };
         self.objects.entry(key.clone()).or_default().push(object);
         live

@@ -67,10 +67,6 @@ fn any_claim(n: u8) -> impl Strategy<Value = Option<Claim>> {
             origin,
             tombstone,
             protected,
-            ended: None,
-            made: None,
-            told: None,
-            folding: None,
             rank,
             ..claim(n, None)
         })

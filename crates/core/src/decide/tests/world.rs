@@ -6,7 +6,7 @@ use crate::claim::{Claim, ClaimOrigin};
 use crate::decide::{Decision, decide};
 use crate::intent::{IntentId, Verb};
 use crate::key::Key;
-use crate::live::{Baseline, Health, Live, Observation, Presence, Writer};
+use crate::live::{Baseline, Health, Live, Observation, Presence};
 use crate::modes::{Cause, State, States};
 use crate::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use crate::observed::{Observed, UnknownReason};
@@ -15,7 +15,7 @@ use crate::resource::Resource;
 use crate::snapshot::{Answers, BackOff, Budget, Elsewhere, FreshRender, Rules, Snapshot, TargetStanding};
 use crate::time::Timestamp;
 use crate::value::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(super) const NOW: Timestamp = Timestamp::from_millis(10_000_000);
@@ -168,20 +168,7 @@ impl World {
 }
 
 pub(super) fn resource(n: u8, content: u8) -> Resource {
-    Resource {
-        key: key(n),
-        api_version: "v1".into(),
-        kind: "File".into(),
-        body: Arc::new(body(content)),
-        after: BTreeSet::new(),
-        wave: 0,
-        awaited: false,
-        protected: false,
-        shared: BTreeSet::new(),
-        replace: false,
-        additions: BTreeSet::new(),
-        once: false,
-    }
+    Resource::new(key(n), "v1", "File", body(content))
 }
 
 pub(super) fn bundle(declared: &[(u8, u8)]) -> Bundle {
@@ -191,36 +178,17 @@ pub(super) fn bundle(declared: &[(u8, u8)]) -> Bundle {
 
 pub(super) fn live(uid: &str, content: u8) -> Live {
     let value = body(content);
-    Live {
-        uid: Uid::new(uid).unwrap(),
-        version: LiveVersion::new("v7").unwrap(),
-        fingerprint: Live::fingerprint_of(&value),
-        value: Arc::new(value),
-        controlled: false,
-        writer: Writer::Unknown,
-        health: Health::Healthy,
-        ended: false,
-        deleting: None,
-        remarks: None,
-        holders: None,
-    }
+    Live { health: Health::Healthy, ..Live::new(Uid::new(uid).unwrap(), LiveVersion::new("v7").unwrap(), value) }
 }
 
 pub(super) fn claim(n: u8, uid: Option<&str>) -> Claim {
-    Claim {
-        target: TargetIdentity::new("host-1").unwrap(),
-        key: key(n),
-        app: app(),
-        uid: uid.map(|uid| Uid::new(uid).unwrap()),
-        origin: ClaimOrigin::Created,
-        tombstone: false,
-        rank: 0,
-        protected: false,
-        ended: None,
-        made: None,
-        told: None,
-        folding: None,
-    }
+    Claim::new(
+        TargetIdentity::new("host-1").unwrap(),
+        key(n),
+        app(),
+        uid.map(|uid| Uid::new(uid).unwrap()),
+        ClaimOrigin::Created,
+    )
 }
 
 pub(super) fn verbs(decision: &Decision) -> Vec<(Verb, Cause)> {
