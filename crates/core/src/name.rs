@@ -171,6 +171,14 @@ text_type!(
     Actor, "actor", check_token
 );
 
+impl TargetIdentity {
+    /// Returns the word that begins the identity, before the first `-`: it names the family of
+    /// targets that gave the identity.
+    pub fn family(&self) -> &str {
+        self.as_str().split_once('-').map_or(self.as_str(), |(family, _)| family)
+    }
+}
+
 impl Scope {
     /// Returns the scope of documents that name none.
     pub fn default_scope() -> Self {

@@ -79,6 +79,11 @@ pub struct SharedField {
     pub writer: Option<Arc<str>>,
 }
 
+/// Returns the group of an apiVersion: `apps` of `apps/v1`, and nothing of `v1`.
+pub fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
 fn is_zero(wave: &i32) -> bool {
     *wave == 0
 }

@@ -7,10 +7,11 @@ use setpoint_core::name::Scope;
 use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Diagnostic, Diagnostics, Findings, Node, Place, Source, parse, visible_text};
 
-use crate::declaration::{Declaration, Field, FieldDeclaration, Presence, Shape, object};
+use crate::declaration::{Declaration, Field, FieldDeclaration, Object, Presence, Shape, object};
 use crate::kinds::{AppSpec, BootstrapSpec, NotifierSpec, PolicySpec, ScopeSpec, StoreSpec, TargetSpec};
 use crate::reader::{DIALECT, Fields, Reader, list_of};
 use crate::suggest::nearest;
+use crate::target_kind::TargetKinds;
 use crate::text::Label;
 use crate::value::value_of;
 
@@ -38,6 +39,23 @@ pub struct Document {
     pub place: Place,
 }
 
+/// The content of a document. The fields of one kind of document depend on the kinds of targets.
+pub(crate) trait Content: Sized {
+    fn declaration(targets: &TargetKinds) -> Declaration;
+
+    fn read(node: Node<'_>, reader: &mut Reader, targets: &TargetKinds) -> Option<Self>;
+}
+
+impl<T: Object> Content for T {
+    fn declaration(_: &TargetKinds) -> Declaration {
+        <T as Object>::declaration()
+    }
+
+    fn read(node: Node<'_>, reader: &mut Reader, _: &TargetKinds) -> Option<Self> {
+        <T as Field>::read(node, reader)
+    }
+}
+
 /// Declares the kinds: the enum, its reader and the list for schema and reference.
 macro_rules! kinds {
     ($( $name:literal $variant:ident($spec:ty) ),* $(,)?) => {
@@ -55,16 +73,17 @@ macro_rules! kinds {
                 }
             }
 
-            fn read(kind: &str, node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+            fn read(kind: &str, node: Node<'_>, reader: &mut Reader, targets: &TargetKinds) -> Option<Self> {
                 match kind {
-                    $( $name => <$spec>::read(node, reader).map(|spec| Self::$variant(Box::new(spec))), )*
+                    $( $name => <$spec as Content>::read(node, reader, targets).map(|spec| Self::$variant(Box::new(spec))), )*
                     _ => None,
                 }
             }
         }
 
         /// All kinds, in the order of the reference.
-        pub(crate) const KINDS: &[DocumentKind] = &[$( DocumentKind { name: $name, spec: <$spec>::declaration } ),*];
+        pub(crate) const KINDS: &[DocumentKind] =
+            &[$( DocumentKind { name: $name, spec: <$spec as Content>::declaration } ),*];
     };
 }
 
@@ -82,7 +101,7 @@ kinds! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DocumentKind {
     pub(crate) name: &'static str,
-    pub(crate) spec: fn() -> Declaration,
+    pub(crate) spec: fn(&TargetKinds) -> Declaration,
 }
 
 impl DocumentKind {
@@ -96,17 +115,19 @@ impl DocumentKind {
     }
 
     /// Returns the declaration of the whole document except `apiVersion` and `kind`.
-    pub(crate) fn declaration(self) -> Declaration {
+    pub(crate) fn declaration(self, targets: &TargetKinds) -> Declaration {
         let field = |name, doc, shape| FieldDeclaration { name, doc, shape, presence: Presence::Required };
         let metadata = self.is_named().then(|| field("metadata", "The identity of the document.", Metadata::shape()));
-        let spec = field("spec", "The content of the document.", Shape::Object(self.spec));
-        Declaration { doc: (self.spec)().doc, fields: metadata.into_iter().chain([spec]).collect() }
+        let content = (self.spec)(targets);
+        let doc = content.doc;
+        let spec = field("spec", "The content of the document.", Shape::Spec(Box::new(content)));
+        Declaration { doc, fields: metadata.into_iter().chain([spec]).collect() }
     }
 }
 
 /// Reads every document of a file and skips empty ones. All mistakes of the file are reported
-/// together.
-pub fn read_documents(file: &str, text: &str) -> Result<Vec<Document>, Diagnostics> {
+/// together. Target documents may be of these kinds.
+pub fn read_documents(file: &str, text: &str, targets: &TargetKinds) -> Result<Vec<Document>, Diagnostics> {
     let trees = parse(Source::new(file, text))?;
     let mut documents = Vec::new();
     let mut found = Findings::default();
@@ -114,7 +135,7 @@ pub fn read_documents(file: &str, text: &str) -> Result<Vec<Document>, Diagnosti
         if found.is_full() {
             break;
         }
-        documents.extend(read_document(tree.root(), &mut found));
+        documents.extend(read_document(tree.root(), targets, &mut found));
     }
     found.extend(duplicates(&documents));
     found.or_value(documents)
@@ -146,24 +167,24 @@ fn duplicates<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Vec<Diag
     found
 }
 
-fn read_document(root: Node<'_>, found: &mut Findings) -> Option<Document> {
+fn read_document(root: Node<'_>, targets: &TargetKinds, found: &mut Findings) -> Option<Document> {
     let mut reader = Reader::new(None);
-    let document = read_header(root, &mut reader);
+    let document = read_header(root, targets, &mut reader);
     found.extend(reader.found);
     document
 }
 
-fn read_header(root: Node<'_>, reader: &mut Reader) -> Option<Document> {
+fn read_header(root: Node<'_>, targets: &TargetKinds, reader: &mut Reader) -> Option<Document> {
     let mut fields = Fields::of(root, reader)?;
     let version = fields.remove("apiVersion").map_or_else(|| fields.missing("apiVersion", reader), Some);
     let kind_node = fields.remove("kind").map_or_else(|| fields.missing("kind", reader), Some);
     let version = version.and_then(|node| read_version(node, reader));
     let kind = kind_node.and_then(|node| read_kind(node, reader))?;
-    let mut inner = Reader::new(Some(kind.declaration()));
+    let mut inner = Reader::new(Some(kind.declaration(targets)));
     let metadata =
         if kind.is_named() { fields.take::<Metadata>("metadata", None, &mut inner).map(Some) } else { Some(None) };
     let node = fields.remove("spec").map_or_else(|| fields.missing("spec", &mut inner), Some);
-    let spec = node.and_then(|node| Spec::read(kind.name, node, &mut inner));
+    let spec = node.and_then(|node| Spec::read(kind.name, node, &mut inner, targets));
     let complete = fields.finish(kind.fields(), &mut inner);
     reader.found.extend(inner.found);
     let place = root.get("metadata").and_then(|metadata| metadata.get("name")).or(kind_node)?.place();

@@ -10,15 +10,17 @@ use crate::reader::Reader;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration<const LEAST: u64, const MOST: u64>(Span);
 
-pub(crate) const MINUTE: u64 = 60;
+/// The seconds of a minute, as a bound.
+pub const MINUTE: u64 = 60;
 pub(crate) const HOUR: u64 = 60 * MINUTE;
-pub(crate) const DAY: u64 = 24 * HOUR;
+/// The seconds of a day, as a bound.
+pub const DAY: u64 = 24 * HOUR;
 
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 impl<const LEAST: u64, const MOST: u64> Duration<LEAST, MOST> {
     /// Makes the default of a declaration.
-    pub(crate) const fn seconds(seconds: u64) -> Self {
+    pub const fn seconds(seconds: u64) -> Self {
         assert!(LEAST <= seconds && seconds <= MOST, "a default is within its bounds");
         Self(Span::seconds(seconds))
     }

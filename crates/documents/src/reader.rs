@@ -11,7 +11,7 @@ pub(crate) const DIALECT: Dialect = Dialect::Yaml12;
 
 /// Collects the diagnostics of one document.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub struct Reader {
     pub(crate) found: Findings,
     /// The declaration of the whole document, to find the parent of a misplaced field.
     declaration: Option<Declaration>,
@@ -28,7 +28,7 @@ impl Reader {
     ///
     /// The message about a wrong value names the field, because an output of one line shows only
     /// the place in the file.
-    pub(crate) fn report<T>(
+    pub fn report<T>(
         &mut self,
         class: Class,
         node: Node<'_>,
@@ -105,11 +105,7 @@ impl Reader {
         }
     }
 
-    pub(crate) fn enum_value<'d>(
-        &mut self,
-        node: Node<'d>,
-        values: &[(&'static str, &'static str)],
-    ) -> Option<&'d str> {
+    pub fn enum_value<'d>(&mut self, node: Node<'d>, values: &[(&'static str, &'static str)]) -> Option<&'d str> {
         let text = self.text(node)?;
         let known = || values.iter().map(|(value, _)| *value);
         if known().any(|value| value == text) {
@@ -137,12 +133,8 @@ fn find_parent(declaration: &Declaration, name: &str, path: &str) -> Option<Stri
         let dot = if path.is_empty() { "" } else { "." };
         let path = format!("{path}{dot}{}", field.name);
         match &field.shape {
-            Shape::Object(inner) | Shape::OneOf(inner) => find_parent(&inner(), name, &path),
-            Shape::List(item) => match item.as_ref() {
-                Shape::Object(inner) | Shape::OneOf(inner) => find_parent(&inner(), name, &format!("{path}[]")),
-                _ => None,
-            },
-            _ => None,
+            Shape::List(item) => find_parent(&item.fields()?, name, &format!("{path}[]")),
+            shape => find_parent(&shape.fields()?, name, &path),
         }
     };
     declaration.fields.iter().find_map(inside)
@@ -173,15 +165,17 @@ pub(crate) fn list_of<'w>(words: impl Iterator<Item = &'w str>, last: &str) -> S
 
 /// The fields of an object that have not been read yet.
 #[derive(Debug)]
-pub(crate) struct Fields<'d> {
+pub struct Fields<'d> {
     node: Node<'d>,
     entries: Vec<(Node<'d>, Node<'d>)>,
+    /// Set if a missing field is not an error: it is not known yet which fields are required.
+    lenient: bool,
 }
 
 impl<'d> Fields<'d> {
-    pub(crate) fn of(node: Node<'d>, reader: &mut Reader) -> Option<Self> {
+    pub fn of(node: Node<'d>, reader: &mut Reader) -> Option<Self> {
         match node.kind() {
-            Kind::Mapping(entries) => Some(Self { node, entries: entries.merged() }),
+            Kind::Mapping(entries) => Some(Self { node, entries: entries.merged(), lenient: false }),
             _ => reader.wrong_type(node, "a mapping"),
         }
     }
@@ -195,7 +189,7 @@ impl<'d> Fields<'d> {
     }
 
     /// Reads a field, or returns its default. Reports a missing field without default.
-    pub(crate) fn take<T: Field>(&mut self, name: &str, default: Option<fn() -> T>, reader: &mut Reader) -> Option<T> {
+    pub fn take<T: Field>(&mut self, name: &str, default: Option<fn() -> T>, reader: &mut Reader) -> Option<T> {
         match (self.remove(name), default) {
             (Some(value), _) => {
                 reader.within.push(name.to_owned());
@@ -208,7 +202,37 @@ impl<'d> Fields<'d> {
         }
     }
 
+    /// Returns the same fields, of which none is required.
+    pub(crate) fn lenient(self) -> Self {
+        Self { lenient: true, ..self }
+    }
+
+    /// Returns the nodes of the fields that have not been read, by name.
+    pub(crate) fn remaining(&self) -> impl Iterator<Item = (&'d str, Node<'d>)> {
+        self.entries.iter().filter_map(|(key, value)| match key.kind() {
+            Kind::Scalar(name) => Some((name, *value)),
+            _ => None,
+        })
+    }
+
+    /// Reads a required field with a reader of its own.
+    pub(crate) fn take_with<T>(
+        &mut self,
+        name: &str,
+        reader: &mut Reader,
+        read: impl FnOnce(Node<'d>, &mut Reader) -> Option<T>,
+    ) -> Option<T> {
+        let Some(value) = self.remove(name) else { return self.missing(name, reader) };
+        reader.within.push(name.to_owned());
+        let read = read(value, reader);
+        reader.within.pop();
+        read
+    }
+
     pub(crate) fn missing<T>(&self, name: &str, reader: &mut Reader) -> Option<T> {
+        if self.lenient {
+            return None;
+        }
         reader.report(
             Class::Missing,
             self.node,
@@ -218,7 +242,7 @@ impl<'d> Fields<'d> {
     }
 
     /// Returns the only field of `known` that is set. Reports none or several.
-    pub(crate) fn only_one(&self, known: &[&'static str], reader: &mut Reader) -> Option<&'static str> {
+    pub fn only_one(&self, known: &[&'static str], reader: &mut Reader) -> Option<&'static str> {
         let given = |name: &&&str| {
             self.entries.iter().any(|(key, _)| matches!(key.kind(), Kind::Scalar(text) if text == **name))
         };
@@ -237,12 +261,12 @@ impl<'d> Fields<'d> {
     }
 
     /// Reports every field that has not been read. Returns whether there is none.
-    pub(crate) fn finish(self, known: &[&'static str], reader: &mut Reader) -> bool {
+    pub fn finish(self, known: &[&str], reader: &mut Reader) -> bool {
         self.report_unknown(known, reader);
         self.entries.is_empty()
     }
 
-    fn report_unknown(&self, known: &[&'static str], reader: &mut Reader) {
+    fn report_unknown(&self, known: &[&str], reader: &mut Reader) {
         for (key, _) in &self.entries {
             if reader.found.is_full() {
                 return;

@@ -7,6 +7,7 @@ use crate::declaration::{Declaration, Presence, Shape};
 use crate::document::{API_VERSION, DocumentKind, KINDS};
 use crate::reader::list_of;
 use crate::suggest::nearest;
+use crate::target_kind::TargetKinds;
 
 /// The error for a kind that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,13 +38,13 @@ pub struct FieldLine {
     pub doc: String,
 }
 
-/// Returns the documentation of the kinds of this crate.
-pub fn kind_pages() -> Vec<KindPage> {
+/// Returns the documentation of the kinds of this crate, with the fields of these kinds of targets.
+pub fn kind_pages(targets: &TargetKinds) -> Vec<KindPage> {
     let page = |kind: &DocumentKind| KindPage {
         api_version: API_VERSION.to_owned(),
         name: kind.name.to_owned(),
-        doc: one_line((kind.spec)().doc),
-        fields: field_lines(*kind),
+        doc: one_line((kind.spec)(targets).doc),
+        fields: field_lines(*kind, targets),
     };
     KINDS.iter().map(page).collect()
 }
@@ -108,9 +109,9 @@ pub fn reference_markdown(pages: &[KindPage]) -> String {
     text
 }
 
-fn field_lines(kind: DocumentKind) -> Vec<FieldLine> {
+fn field_lines(kind: DocumentKind, targets: &TargetKinds) -> Vec<FieldLine> {
     let mut lines = Vec::new();
-    add_lines(&kind.declaration(), "", &mut lines);
+    add_lines(&kind.declaration(targets), "", &mut lines);
     // The fields of `metadata` and `spec` document everything.
     lines.retain(|line| line.path != "metadata" && line.path != "spec");
     lines
@@ -124,18 +125,16 @@ fn add_lines(declaration: &Declaration, path: &str, lines: &mut Vec<FieldLine>) 
         let default = match (&field.presence, &field.shape) {
             (Presence::Required, _) => None,
             // The fields of an object document its default.
-            (Presence::Optional(_), Shape::Object(_)) => Some(String::new()),
+            (Presence::Optional(_), Shape::Object(_) | Shape::Spec(_)) => Some(String::new()),
             (Presence::Optional(default), _) => Some(default.clone()),
         };
         lines.push(FieldLine { path: path.clone(), holds: type_name(&field.shape), default, doc });
-        match &field.shape {
-            Shape::Object(inner) | Shape::OneOf(inner) => add_lines(&inner(), &path, lines),
-            Shape::List(item) => {
-                if let Shape::Object(inner) | Shape::OneOf(inner) = item.as_ref() {
-                    add_lines(&inner(), &format!("{path}[]"), lines);
-                }
-            }
-            _ => {}
+        let (shape, path) = match &field.shape {
+            Shape::List(item) => (item.as_ref(), format!("{path}[]")),
+            shape => (shape, path),
+        };
+        if let Some(inner) = shape.fields() {
+            add_lines(&inner, &path, lines);
         }
     }
 }
@@ -146,7 +145,7 @@ fn type_name(shape: &Shape) -> String {
         Shape::Enum(_) => "enum".to_owned(),
         Shape::List(item) => format!("list of {}", type_name(item)),
         Shape::Any => "mapping of any values".to_owned(),
-        Shape::Object(_) => "object".to_owned(),
+        Shape::Object(_) | Shape::Spec(_) => "object".to_owned(),
         Shape::OneOf(_) => "object with one field".to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use setpoint_core::digest::Digest;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_target::Granularity;
+use setpoint_target::{Effects, Granularity};
 
 /// The accepted control documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,17 +97,14 @@ pub struct Settings {
     pub lease: Span,
     /// An effect is sent within this time of its intent…
     pub leave_within: Span,
-    /// …and has landed within this time of being sent, or never will.
+    /// …and has landed within this time of being sent, or never will, unless the target's family
+    /// has another limit.
     pub land_within: Span,
     /// The largest difference between the clocks of two holders.
     pub skew: Span,
-    /// The identity prefix of targets that the process itself changes, under a lock that guarantees
-    /// a single process. A predecessor's effects on them ended with the predecessor, so nothing is
-    /// waited for. `None` if that is not certain.
-    pub own_hands: Option<String>,
-    /// The identity prefix of targets that refuse a change if the object's version differs from the
-    /// one it was decided on. Settling makes sure that it differs, so only creates are waited for.
-    pub fencing: Option<String>,
+    /// How changes of targets end, by the word that begins their identities. Nothing is certain
+    /// about others.
+    pub effects: BTreeMap<String, Effects>,
     /// Nothing is deleted for this long after installation.
     pub quarantine: Span,
     /// Every app is observed again at least this often.
@@ -131,8 +128,7 @@ impl Default for Settings {
             leave_within: Span::seconds(5),
             land_within: Span::seconds(30),
             skew: Span::seconds(5),
-            own_hands: None,
-            fencing: None,
+            effects: BTreeMap::new(),
             quarantine: Span::minutes(15),
             sweep: Span::hours(24),
             patience: Span::seconds(60),

@@ -9,11 +9,11 @@ use setpoint_core::name::{AppId, StoreName};
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
-use setpoint_engine::accept::{Considered, ControlDocuments, Kinds, ReachedTarget, consider};
+use setpoint_engine::accept::{Considered, ControlDocuments, ReachedTarget, consider};
 use setpoint_kube::key::{Scope, group_of};
 use setpoint_kube::kinds::{BuiltIn, built_in};
 use setpoint_store::{MemoryTree, Tree};
-use setpoint_target::{Granularity, Unidentifiable};
+use setpoint_target::{Granularity, Kinds, Unidentifiable};
 
 use crate::scene::{app, documents, problems};
 

@@ -14,10 +14,10 @@ use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::{AdditionRule, Resource, SharedField, Treat};
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
-use setpoint_engine::accept::{AppSource, Considered, Footprint, Kinds, after_implied, consider};
+use setpoint_engine::accept::{AppSource, Considered, Footprint, consider};
 use setpoint_render::Trees;
 use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
-use setpoint_target::Unidentifiable;
+use setpoint_target::{Kinds, Unidentifiable, after_implied};
 
 use crate::scene::{app, documents};
 

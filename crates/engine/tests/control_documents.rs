@@ -8,7 +8,7 @@ use setpoint_core::value::Value;
 use setpoint_engine::accept::{ControlDocuments, NotRead, documents_of};
 use setpoint_store::{Blob, EntryId, Listing, MemoryTree, StoreError, StorePath, Tree};
 
-use crate::scene::{CONTROL, app, documents, folder};
+use crate::scene::{CONTROL, app, documents, families, folder};
 
 fn bundle_of(resources: Vec<Resource>) -> Bundle {
     let (root, engine) =
@@ -45,7 +45,7 @@ fn what_was_accepted_reads_back_as_it_was_written() {
     let written = documents(&app("shop", more));
     let bundle = bundle(&written);
     let stored = Bundle::from_bytes(&bundle.to_bytes(), bundle.digest()).unwrap();
-    let read = ControlDocuments::from_bundle(&stored).unwrap();
+    let read = ControlDocuments::from_bundle(&stored, &families()).unwrap();
     let id = "web/shop".parse().unwrap();
     assert_eq!(read.apps()[&id].spec, written.apps()[&id].spec);
     assert_eq!(read.source(&id), written.source(&id));
@@ -56,7 +56,7 @@ fn what_was_accepted_reads_back_as_it_was_written() {
 fn a_bundle_whose_document_is_not_what_its_key_says_is_refused() {
     let mut resources = documents(&app("shop", "")).resources();
     resources[0].key = "setpoint.dev/App:web:other".parse().unwrap();
-    let problems = ControlDocuments::from_bundle(&bundle_of(resources)).unwrap_err();
+    let problems = ControlDocuments::from_bundle(&bundle_of(resources), &families()).unwrap_err();
     assert!(
         problems[0].to_string().starts_with("setpoint.dev/App web/other: the accepted bundle has another document")
     );
@@ -72,14 +72,14 @@ fn the_order_of_files_and_what_lies_beside_them_changes_nothing() {
     ]);
     let two =
         MemoryTree::of([("setpoint/z.yaml", CONTROL), ("setpoint/a.yaml", shop.as_str()), ("apps/shop/x.yaml", "x")]);
-    let read = |tree: &MemoryTree| bundle(&documents_of(tree, &folder(), &|_| Vec::new()).unwrap().0).digest();
+    let read = |tree: &MemoryTree| bundle(&documents_of(tree, &folder(), &families()).unwrap().0).digest();
     assert_eq!(read(&one), read(&two));
 }
 
 #[test]
 fn a_commit_elsewhere_leaves_the_read_set_in_force() {
     let tree = MemoryTree::of([("setpoint/a.yaml", CONTROL)]);
-    let (_, reads) = documents_of(&tree, &folder(), &|_| Vec::new()).unwrap();
+    let (_, reads) = documents_of(&tree, &folder(), &families()).unwrap();
     let path = |text| StorePath::new(text).unwrap();
     assert_eq!(reads.holds_on(&tree.with_file(&path("apps/x.yaml"), b"x")), Ok(true));
     assert_eq!(reads.holds_on(&tree.with_file(&path("setpoint/new.yaml"), b"")), Ok(false));
@@ -110,5 +110,5 @@ impl Tree for Silent {
 #[test]
 fn a_store_that_does_not_answer_has_not_lost_its_documents() {
     let reason = UnknownReason::Unreachable { detail: "timed out".into() };
-    assert_eq!(documents_of(&Silent, &folder(), &|_| Vec::new()), Err(NotRead::Failed { reason }));
+    assert_eq!(documents_of(&Silent, &folder(), &families()), Err(NotRead::Failed { reason }));
 }

@@ -1,7 +1,12 @@
 //! A small state repository: two scopes, three stores, three targets.
 
+use std::sync::Arc;
+
 use setpoint_engine::accept::{ControlDocuments, NotRead, documents_of};
 use setpoint_store::{MemoryTree, StorePath};
+use setpoint_target::{Families, Family};
+use setpoint_target_host::Host;
+use setpoint_target_kube::Kubernetes;
 
 pub(crate) const CONTROL: &str = "\
 apiVersion: setpoint.dev/v1
@@ -49,8 +54,12 @@ pub(crate) fn folder() -> StorePath {
     StorePath::new("setpoint/").expect("a path")
 }
 
+pub(crate) fn families() -> Families {
+    Families::new([Arc::new(Host) as Arc<dyn Family>, Arc::new(Kubernetes::default())])
+}
+
 pub(crate) fn read(files: &[(&str, &str)]) -> Result<ControlDocuments, NotRead> {
-    documents_of(&MemoryTree::of(files.iter().copied()), &folder(), &|_| Vec::new()).map(|(documents, _)| documents)
+    documents_of(&MemoryTree::of(files.iter().copied()), &folder(), &families()).map(|(documents, _)| documents)
 }
 
 /// The documents of the scene and these apps.

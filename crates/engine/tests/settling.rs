@@ -13,7 +13,7 @@ use setpoint_core::value::Value;
 use setpoint_core::version::Revision;
 use setpoint_engine::{BundleCache, Controls, Effect, Event, Machine, Mode, Settings, Ticket};
 use setpoint_ledger::Class;
-use setpoint_target::{Settlement, Work};
+use setpoint_target::{Effects, Settlement, Work};
 
 use crate::holding::{at, claim, control, key, reach, resource, stands, target};
 
@@ -85,7 +85,9 @@ fn taking_over(verb: Verb) -> (Machine, Ticket) {
         targets: [(target(), reach(false))].into(),
         ..Controls::default()
     };
-    let mut machine = Machine::new(Settings { own_hands: Some("cluster-".to_owned()), ..Settings::default() });
+    let ends_with_agent = Effects { ends_with_agent: true, ..Effects::default() };
+    let effects = [("cluster".to_owned(), ends_with_agent)].into();
+    let mut machine = Machine::new(Settings { effects, ..Settings::default() });
     let mut effects = Vec::new();
     for event in [
         Event::Started,

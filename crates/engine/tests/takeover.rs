@@ -1,5 +1,6 @@
 //! How a new holder of the log treats changes that a former one had under way.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_core::claim::Claim;
@@ -10,6 +11,7 @@ use setpoint_core::key::Key;
 use setpoint_core::name::{AppId, LiveVersion, TargetIdentity, Uid};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::{BundleCache, Effect, Event, Machine, Settings};
+use setpoint_target::Effects;
 
 use crate::holding::{at, claim};
 
@@ -63,17 +65,24 @@ fn settles_this_at_once(machine: &mut Machine, now: Timestamp, epoch: u64, facts
     machine.step(now, loaded).iter().any(|effect| matches!(effect, Effect::Settle { .. }))
 }
 
+fn of_hosts(effects: Effects) -> BTreeMap<String, Effects> {
+    [("host".to_owned(), effects)].into()
+}
+
+fn ending_with_the_agent() -> Settings {
+    let effects = of_hosts(Effects { ends_with_agent: true, ..Effects::default() });
+    Settings { effects, ..Settings::default() }
+}
+
 #[test]
 fn what_ended_with_the_predecessor_is_settled_at_once() {
-    let own_hands = Some("host-".to_owned());
-    assert!(settles_at_once(&mut Machine::new(Settings { own_hands, ..Settings::default() }), at(1), 2));
+    assert!(settles_at_once(&mut Machine::new(ending_with_the_agent()), at(1), 2));
     assert!(!settles_at_once(&mut Machine::new(Settings::default()), at(1), 2), "elsewhere it may still land");
 }
 
 #[test]
 fn what_this_process_had_under_way_when_it_lost_its_lease_is_waited_for() {
-    let own_hands = Some("host-".to_owned());
-    let mut machine = Machine::new(Settings { own_hands, ..Settings::default() });
+    let mut machine = Machine::new(ending_with_the_agent());
     assert!(settles_at_once(&mut machine, at(1), 2));
     machine.step(at(60), Event::Woke);
     assert!(!settles_at_once(&mut machine, at(70), 3), "its own effects may still land");
@@ -82,7 +91,8 @@ fn what_this_process_had_under_way_when_it_lost_its_lease_is_waited_for() {
 #[test]
 fn what_names_a_version_is_settled_at_once_where_settling_ends_it() {
     let settings = Settings { land_within: Span::seconds(10), ..Settings::default() };
-    let fencing = || Machine::new(Settings { fencing: Some("host-".to_owned()), ..settings.clone() });
+    let fences = of_hosts(Effects { fences: true, ..Effects::default() });
+    let fencing = || Machine::new(Settings { effects: fences.clone(), ..settings.clone() });
     let version = LiveVersion::new("7").expect("a valid version");
     let expect = Some(Expect { uid: Uid::new("a").expect("a valid UID"), version: Some(version) });
     let update = left_open(Verb::Update, expect);

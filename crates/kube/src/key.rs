@@ -3,6 +3,7 @@
 
 use setpoint_core::key::Key;
 use setpoint_core::name::BadName;
+pub use setpoint_core::resource::group_of;
 use setpoint_core::value::Value;
 
 use crate::object;
@@ -41,11 +42,6 @@ pub fn key(api_version: &str, kind: &str, body: &Value, scope: Scope<'_>) -> Res
         return Err(NoKey::Missing { field: "kind" });
     }
     Key::new(&class(group_of(api_version), kind), namespace, name).map_err(|source| NoKey::BadName { source })
-}
-
-/// Returns `apps` for `apps/v1`, and an empty group for `v1`.
-pub fn group_of(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Returns the class of keys: `ConfigMap`, `apps/Deployment`.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use setpoint_core::time::{Span, Timestamp};
+use setpoint_target_kube::OwnCluster;
 use tokio::time::Instant;
 
 /// The longest single wait. Waking early is harmless; an instant that overflows is not.
@@ -79,24 +80,12 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// The cluster in which this process runs as a pod.
-#[derive(Clone, Debug)]
-pub struct OwnCluster {
-    /// The host of its API server.
-    pub host: String,
-    pub port: String,
-    /// The directory of the pod's service account, with `token`, `ca.crt` and `namespace`.
-    pub account: PathBuf,
-}
-
-impl OwnCluster {
-    /// Returns `None` for a process outside of any cluster.
-    #[expect(clippy::disallowed_methods, reason = "the door of the environment")]
-    pub(crate) fn read() -> Option<Self> {
-        let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let (host, port) = (said("KUBERNETES_SERVICE_HOST")?, said("KUBERNETES_SERVICE_PORT")?);
-        Some(Self { host, port, account: SERVICE_ACCOUNT.into() })
-    }
+/// Returns the cluster in which this process runs as a pod; `None` outside of any cluster.
+#[expect(clippy::disallowed_methods, reason = "the door of the environment")]
+pub(crate) fn own_cluster() -> Option<OwnCluster> {
+    let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (host, port) = (said("KUBERNETES_SERVICE_HOST")?, said("KUBERNETES_SERVICE_PORT")?);
+    Some(OwnCluster { host, port, account: SERVICE_ACCOUNT.into() })
 }
 
 /// Settings from the environment of the process, read once.

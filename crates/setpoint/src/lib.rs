@@ -8,6 +8,7 @@ mod complaint;
 pub mod doors;
 mod exit;
 mod explaining;
+pub mod families;
 pub mod interpreter;
 pub mod log;
 mod offline;

@@ -17,6 +17,7 @@ use setpoint_store::{MemoryTree, StorePath, Tree};
 
 use crate::recall::Recall;
 use crate::repository::{CONTROL_FOLDER, Things, root};
+use crate::universe::families;
 
 /// The memory of an instance about the accept plane.
 #[derive(Debug, Default)]
@@ -123,7 +124,7 @@ fn render_afresh(
 }
 
 fn control_candidate(tree: &MemoryTree, folder: &StorePath) -> Candidate {
-    match documents_of(tree, folder, &|_| Vec::new()) {
+    match documents_of(tree, folder, &families()) {
         Ok((documents, _)) => Candidate::Rendered(documents.resources()),
         Err(NotRead::Refused { problems }) => Candidate::Refused(problems.iter().map(ToString::to_string).collect()),
         Err(NotRead::Failed { reason }) => Candidate::Failed(reason),

@@ -16,6 +16,7 @@ use setpoint_store::{MemoryTree, ObjectId, StorePath, Tree};
 
 use crate::accept_plane::Candidate;
 use crate::repository::Things;
+use crate::universe::families;
 
 /// One in so many cached results is computed again.
 const WORKED_OUT_ANEW: u64 = 16;
@@ -47,7 +48,7 @@ impl Recall {
 
     /// Returns the control documents that an accepted bundle contains.
     pub(crate) fn documents(&mut self, bundle: &Bundle) -> Result<Arc<ControlDocuments>, Vec<Problem>> {
-        self.documents.answer(bundle.digest(), || ControlDocuments::from_bundle(bundle).map(Arc::new))
+        self.documents.answer(bundle.digest(), || ControlDocuments::from_bundle(bundle, &families()).map(Arc::new))
     }
 
     /// Returns a full render. Directories contain no links, so a render reads only the directories

@@ -14,10 +14,10 @@ use setpoint_core::snapshot::Rules;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
-use setpoint_engine::accept::{BOOTSTRAP_STORE, Kinds, ROOT_SCOPE, after_implied};
+use setpoint_engine::accept::{BOOTSTRAP_STORE, ROOT_SCOPE};
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
 use setpoint_store::MemoryTree;
-use setpoint_target::Unidentifiable;
+use setpoint_target::{Kinds, Unidentifiable, after_implied};
 
 use crate::store::{Contents, Declared, Folder};
 use crate::universe::{POLL, Universe};
@@ -136,7 +136,7 @@ impl Template {
         }
         for target in &universe.targets {
             document(&mut systems, "Target", target.identity.as_str(), "");
-            writeln!(systems, "spec: {{ kind: host, root: /srv/{} }}", target.identity).expect(STRING);
+            writeln!(systems, "spec: {{ kind: memory, system: {} }}", target.identity).expect(STRING);
         }
         let mut scopes = String::new();
         let stores: Vec<_> = universe.stores.iter().map(StoreName::as_str).collect();

@@ -13,14 +13,21 @@ use setpoint_core::snapshot::Rules;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::value::Value;
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, Settings, TargetControl};
-use setpoint_target::Granularity;
 use setpoint_target::memory::MemoryOptions;
+use setpoint_target::{Families, Family, Granularity, MemoryFamily};
+use setpoint_target_kube::Kubernetes;
 
 use crate::cluster::objects;
 use crate::instance::EPOCH;
 use crate::repository::{self, AppDocument, Documents};
 use crate::store::{self, Contents, Declared, Folder};
 use crate::tape::Tape;
+
+/// Returns the families of the simulated targets.
+pub fn families() -> Families {
+    let all: [Arc<dyn Family>; 2] = [Arc::new(MemoryFamily::default()), Arc::new(Kubernetes::default())];
+    Families::new(all)
+}
 
 /// Returns the settings of the simulated engine: those of production with shorter waits.
 pub fn settings() -> Settings {
@@ -32,7 +39,7 @@ pub fn settings() -> Settings {
         most_busy: 2,
         most_renders: 2,
         breaker_calls: 6,
-        fencing: Some(setpoint_target_kube::IDENTITIES.to_owned()),
+        effects: families().effects(),
         ..Settings::default()
     }
 }

@@ -20,6 +20,9 @@ use crate::stamp::Stamp;
 /// ID.
 const APPLICATION: &str = "setpoint.dev/target-host/1";
 
+/// The word that begins the identities of hosts.
+pub(crate) const FAMILY: &str = "host";
+
 /// The name of the generated ID, in the data directory.
 const GENERATED: &str = "host-id";
 
@@ -55,7 +58,7 @@ impl Source {
             let stamp = Stamp::of_open(root.fd()).map_err(failed)?;
             text.push_str(&stamp.incarnation());
         }
-        let identity = format!("host-{}", &Digest::of(text.as_bytes()).to_string()[..32]);
+        let identity = format!("{FAMILY}-{}", &Digest::of(text.as_bytes()).to_string()[..32]);
         Ok((root, TargetIdentity::new(&identity).expect("hex digits are an identity")))
     }
 

@@ -8,6 +8,7 @@
 //! - `look`: observing the current state.
 //! - `act`: making a batch of steps durable.
 //! - `settling`, `watch`.
+//! - `family`: what the accept plane and the agent know of hosts.
 //!
 //! `disk` is the seam to the file system. `resolve` opens directories without following links that
 //! other users could have planted. `command` is the only module that starts child processes.
@@ -26,6 +27,7 @@ pub mod disk;
 mod accounts;
 mod act;
 mod command;
+mod family;
 mod host;
 mod identity;
 mod look;
@@ -40,6 +42,7 @@ mod under_way;
 mod watch;
 
 pub use declaration::{API_VERSION, COMMAND_CLASS, FieldDoc, HostResource, KINDS, KindDoc, METADATA, Problem, check};
+pub use family::{Host, HostSection};
 pub use identity::NoIdentity;
 pub use options::{Clock, Complaint, HostOptions, Secrets};
 pub use path::{BadPath, FILE_CLASS, HostPath, implied_dependencies};

@@ -23,7 +23,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::declaration::{HostResource, read_as};
+use crate::declaration::{HostResource, key_of};
 use crate::host::Host;
 use crate::identity::NoIdentity;
 use crate::options::HostOptions;
@@ -205,7 +205,7 @@ impl Target for HostTarget {
     }
 
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
-        read_as(api_version, kind, body).map(|resource| resource.key()).map_err(|problem| Unidentifiable { problem })
+        key_of(api_version, kind, body)
     }
 
     fn observe(&self, wanted: Wanted, _: Asker, now: Timestamp) -> Answer<'_, Observation> {

@@ -25,13 +25,13 @@ use crate::audit::Audit;
 use crate::autoscalers::Autoscalers;
 use crate::discovery::{Discovery, Unserved};
 use crate::identity::Identity;
-use crate::memory::Memory;
 use crate::options::KubeOptions;
 use crate::origins::Origins;
 use crate::records::{Records, Standing};
 use crate::requests::{Api, Collection, Place, Sender};
 use crate::schemas::Schemas;
 use crate::watch::Watches;
+use setpoint_target::Cache;
 
 /// The whole state of one target.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(crate) struct Cluster {
     pub(crate) trust_streams: bool,
     /// The audit events, if any will arrive.
     pub(crate) audit: Option<Arc<Audit>>,
-    memory: Arc<dyn Memory>,
+    memory: Arc<dyn Cache>,
     /// The stored records have been loaded.
     recalled: futures_util::lock::Mutex<bool>,
 }

@@ -16,8 +16,8 @@ use setpoint_kube::object;
 use crate::requests::{Api, Collection, Failure};
 use crate::wire::within;
 
-/// The prefix of the identities of clusters.
-pub const IDENTITIES: &str = "kube-";
+/// The word that begins the identities of clusters.
+pub(crate) const FAMILY: &str = "kube";
 
 /// The limit for one check: a caller that checks all targets in turn must not wait for a cluster
 /// that hangs.
@@ -72,7 +72,7 @@ impl Identity {
         let answer = answer.ok_or_else(|| Failure::Unanswered { detail: format!("timed out after {PATIENCE}") })??;
         let malformed = |detail: String| Failure::Malformed { detail };
         let uid = object::uid(&answer).ok_or_else(|| malformed("its kube-system namespace has no UID".to_owned()))?;
-        let found = TargetIdentity::new(&format!("{IDENTITIES}{uid}")).map_err(|error| malformed(error.to_string()))?;
+        let found = TargetIdentity::new(&format!("{FAMILY}-{uid}")).map_err(|error| malformed(error.to_string()))?;
         let mut known = self.known();
         if known.expected.get_or_insert_with(|| found.clone()) == &found {
             // A connection that was made meanwhile may not be the one that responded: it is checked

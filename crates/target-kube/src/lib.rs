@@ -7,7 +7,8 @@
 //! `autoscalers` (the fields that others may set), `look`, `dropped`, `act`, `replacing`,
 //! `settling` (the calls of the [`Target`](setpoint_target::Target) trait), `watch` (how changes
 //! are noticed), `audit`, `audit_log` and `audit_webhook` (who made them), `tree` and `logs` (for
-//! people), [`KubeTarget`]. The network is behind the feature `http`; without it the caller
+//! people), [`KubeTarget`]. [`document`], `family` and `kinds` are what the accept plane and the
+//! agent know of clusters: see [`Family`](setpoint_target::Family). The network is behind the feature `http`; without it the caller
 //! provides a [`Wire`](wire::Wire).
 //!
 //! `setpoint-kube` interprets objects; nothing here interprets a field.
@@ -23,15 +24,17 @@ mod autoscalers;
 mod cluster;
 mod compared;
 mod discovery;
+pub mod document;
 mod dropped;
+mod family;
 mod following;
 #[cfg(feature = "http")]
 pub mod http;
 mod identity;
+mod kinds;
 mod latest;
 mod logs;
 mod look;
-mod memory;
 mod options;
 mod origins;
 mod records;
@@ -52,8 +55,7 @@ pub use audit::Trail;
 pub use audit_log::Complaint;
 #[cfg(feature = "http")]
 pub use audit_webhook::{AuditSenders, AuditWebhook};
-pub use identity::IDENTITIES;
-pub use memory::{Changes, Forgotten, Memory, NoMemory, Remembered, ShortMemory};
+pub use family::{Kubernetes, OwnCluster};
 pub use options::{Clock, KubeOptions};
 pub use requests::{Call, Flow, RequestOutcome, Tally, Turn, Urgency};
 pub use target::KubeTarget;

@@ -8,8 +8,12 @@ use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_kube::health::Rules as HealthRules;
 
-use crate::memory::{Memory, NoMemory};
 use crate::wire::Wire;
+use setpoint_target::{Cache, NoCache};
+
+/// The namespace of objects that name none, where neither the Target document nor the kubeconfig
+/// names one.
+pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
 /// The clock of the engine.
 #[derive(Clone)]
@@ -44,7 +48,7 @@ pub struct KubeOptions {
     /// The installation's key: values are compared by hashes made with it, and secrets are shown as
     /// digests.
     pub digest_key: DigestKey,
-    pub memory: Arc<dyn Memory>,
+    pub memory: Arc<dyn Cache>,
     /// The health rules for kinds that report their health in their own way.
     pub health: Arc<HealthRules>,
     /// The identity that the cluster must have. If omitted, the first identity it reports.
@@ -72,10 +76,10 @@ impl KubeOptions {
         Self {
             wire,
             installation: installation.into(),
-            namespace: "default".into(),
+            namespace: DEFAULT_NAMESPACE.into(),
             clock,
             digest_key,
-            memory: Arc::new(NoMemory),
+            memory: Arc::new(NoCache),
             health: Arc::default(),
             identity: None,
             identity_holds: Span::seconds(30),

@@ -15,9 +15,9 @@ use setpoint_kube::kinds::built_in;
 
 use crate::cluster::Cluster;
 use crate::discovery::Unserved;
-use crate::memory::{Changes, Remembered};
 use crate::requests::{Collection, Failure, Form, Selection, Urgency};
 use crate::watch::pages::Listing;
+use setpoint_target::{CacheChanges, CachedBytes};
 
 /// The shortest interval between two lookups of the origin of a kind without a known definition.
 const ASK_EVERY: Span = Span::minutes(1);
@@ -72,7 +72,7 @@ impl Origins {
     }
 
     /// Returns the changes since the previous call, in the form that is stored.
-    pub(crate) fn take_moved(&self) -> Changes {
+    pub(crate) fn take_moved(&self) -> CacheChanges {
         let mut state = self.state();
         let moved = std::mem::take(&mut state.moved);
         let defined = |class: &String| state.kinds.get(class) == Some(&Origin::Definition);
@@ -85,7 +85,7 @@ impl Origins {
     }
 
     /// Loads the stored origins of kinds, and ignores the names of objects.
-    pub(crate) fn recall(&self, stored: &Remembered) {
+    pub(crate) fn recall(&self, stored: &CachedBytes) {
         for (name, bytes) in stored {
             let Some(class) = name.strip_prefix(NAMES) else { continue };
             let origin = if *bytes == [1] { Origin::Definition } else { Origin::Unproven { asked_at: None } };

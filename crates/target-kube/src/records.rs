@@ -17,8 +17,8 @@ use setpoint_kube::project::{AppliedFields, Baseline};
 use setpoint_kube::shared::{Autoscaler, Sharing};
 
 use crate::latest::Latest;
-use crate::memory::{Changes, Remembered};
 use crate::remarks::Aside;
+use setpoint_target::{CacheChanges, CachedBytes};
 
 /// A version that no object ever has.
 const NO_VERSION: &str = "0";
@@ -442,7 +442,7 @@ impl Records {
 
     /// Returns the changes since the previous call, in the form that is stored. `judged` returns
     /// the user's rule by which an object's health is judged.
-    pub(crate) fn take_moved(&self, judged: impl Fn(&Key) -> Option<Digest>) -> Changes {
+    pub(crate) fn take_moved(&self, judged: impl Fn(&Key) -> Option<Digest>) -> CacheChanges {
         let mut state = self.state();
         let moved = std::mem::take(&mut state.moved);
         let stored = |key: &Key| state.records.get(key).map(|record| written(record, judged(key)));
@@ -458,7 +458,7 @@ impl Records {
     /// Loads the stored records, and ignores unreadable ones. None of them is believed before it
     /// was compared. Returns the keys whose health was judged by another rule than today's: they
     /// need a read.
-    pub(crate) fn recall(&self, stored: Remembered, judged: impl Fn(&Key) -> Option<Digest>) -> Vec<Key> {
+    pub(crate) fn recall(&self, stored: CachedBytes, judged: impl Fn(&Key) -> Option<Digest>) -> Vec<Key> {
         let mut outdated = Vec::new();
         for (name, bytes) in stored {
             let (Ok(key), Some((record, rule))) = (name.parse::<Key>(), read(&bytes)) else { continue };

@@ -14,8 +14,6 @@ use setpoint_core::resource::Resource;
 use setpoint_core::time::Timestamp;
 use setpoint_core::value::Value;
 use setpoint_kube::forecast::forecast;
-use setpoint_kube::key::{Scope, group_of};
-use setpoint_kube::kinds::{BuiltIn, built_in};
 use setpoint_kube::shared::Sharing;
 use setpoint_target::{
     Answer, Asker, Capabilities, Fence, Granularity, Hint, LogQuestion, LogReader, Outcome, Refusal, RefusalClass,
@@ -29,6 +27,7 @@ use crate::audit_log::Complaint;
 #[cfg(feature = "http")]
 use crate::audit_webhook::AuditWebhook;
 use crate::cluster::Cluster;
+use crate::kinds::key_of;
 use crate::options::KubeOptions;
 use crate::requests::{Behalf, Form, Tally, Urgency};
 use crate::watch::Watching;
@@ -49,12 +48,6 @@ impl KubeTarget {
     pub fn watch_task(&self) -> impl Future<Output = ()> + Send + 'static {
         let cluster = Arc::clone(&self.0);
         async move { cluster.watch().await }
-    }
-
-    /// Stores the records of the cluster for the next process. The task of the streams does so
-    /// every few seconds.
-    pub async fn remember(&self) {
-        self.0.remember().await;
     }
 
     /// Returns the state of the streams that hints come from.
@@ -107,17 +100,6 @@ impl KubeTarget {
 }
 
 impl Cluster {
-    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
-        let scope = match built_in(group_of(api_version), kind) {
-            Some(BuiltIn::Namespaced) => Scope::Namespaced { default: &self.namespace },
-            Some(BuiltIn::Cluster) => Scope::Cluster,
-            // The object's definition may arrive later, and a key never changes.
-            None => Scope::Unknown,
-        };
-        setpoint_kube::key::key(api_version, kind, body, scope)
-            .map_err(|error| Unidentifiable { problem: error.to_string() })
-    }
-
     /// Returns the live object (`None` if there is none) and the object that the server would make
     /// of a declaration by applying it.
     async fn tried(&self, resource: &Resource, form: Form, asker: &Asker) -> Result<(Option<Value>, Value), Refusal> {
@@ -175,7 +157,7 @@ impl Target for KubeTarget {
     }
 
     fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
-        self.0.key(api_version, kind, body)
+        key_of(api_version, kind, body, &self.0.namespace)
     }
 
     fn observe(&self, wanted: Wanted, asker: Asker, now: Timestamp) -> Answer<'_, Observation> {
@@ -232,5 +214,10 @@ impl Target for KubeTarget {
 
     fn request_counts(&self) -> Requests {
         self.0.api.sender.counts.told()
+    }
+
+    /// The task of the streams does so too, every few seconds.
+    fn remember(&self) -> Answer<'_, ()> {
+        Box::pin(self.0.remember())
     }
 }

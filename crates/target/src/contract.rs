@@ -314,6 +314,11 @@ pub trait Target: Send + Sync + fmt::Debug {
         })
     }
 
+    /// Stores the cached state of the target for the next process.
+    fn remember(&self) -> Answer<'_, ()> {
+        Box::pin(async {})
+    }
+
     /// Returns the present limitations of managing this target, with the action that removes them;
     /// for people.
     fn degraded(&self) -> Option<String> {

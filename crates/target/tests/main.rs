@@ -1,7 +1,8 @@
 //! Tests that the in-memory target passes the suite, that the suite finds targets that break the
-//! contract, and that the world in memory behaves as the simulator needs.
+//! contract, that the world in memory behaves as the simulator needs, and that documents declare it.
 
 mod conforming;
+mod documents;
 mod faults;
 mod mistaken;
 mod model;

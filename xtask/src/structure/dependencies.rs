@@ -40,12 +40,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-store", &["setpoint-core"]),
     ("setpoint-store-git", &["setpoint-core", "setpoint-store"]),
     ("setpoint-testbed", &[]),
-    ("setpoint-target", &["setpoint-core"]),
+    ("setpoint-target", &["setpoint-core", "setpoint-documents"]),
     ("setpoint-target-host", &["setpoint-core", "setpoint-documents", "setpoint-target"]),
     ("setpoint-kube", &["setpoint-core"]),
     ("setpoint-kube-world", &[]),
     ("setpoint-kustomize", &["setpoint-yaml"]),
-    ("setpoint-target-kube", &["setpoint-core", "setpoint-kube", "setpoint-target", "setpoint-yaml"]),
+    (
+        "setpoint-target-kube",
+        &["setpoint-core", "setpoint-documents", "setpoint-kube", "setpoint-target", "setpoint-yaml"],
+    ),
     (
         "setpoint-render",
         &["setpoint-core", "setpoint-documents", "setpoint-kustomize", "setpoint-store", "setpoint-yaml"],
@@ -56,7 +59,6 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "setpoint-core",
             "setpoint-documents",
-            "setpoint-kube",
             "setpoint-ledger",
             "setpoint-render",
             "setpoint-store",
@@ -86,7 +88,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "setpoint-core",
             "setpoint-documents",
             "setpoint-engine",
-            "setpoint-kube",
             "setpoint-kustomize",
             "setpoint-ledger",
             "setpoint-ledger-sql",

@@ -89,7 +89,7 @@ fn pages_in(directory: &Path, pages: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn directories_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn directories_in(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut directories = Vec::new();
     for entry in entries_of(directory)? {
         let entry = entry?;

@@ -6,6 +6,7 @@
 
 mod deny;
 mod dependencies;
+mod families;
 mod files;
 mod integration_tests;
 mod language;
@@ -34,6 +35,7 @@ const CHECKS: &[Check] = &[
     Check { name: "the_verifier_shares_no_code", run: dependencies::the_verifier_shares_no_code },
     Check { name: "light_crates_stay_light", run: dependencies::light_crates_stay_light },
     Check { name: "arrows_point_one_way", run: dependencies::arrows_point_one_way },
+    Check { name: "engine_and_core_name_no_family", run: families::engine_and_core_name_no_family },
     Check { name: "every_file_says_what_it_is_for", run: files::every_file_says_what_it_is_for },
     Check { name: "no_file_is_named_after_nothing", run: files::no_file_is_named_after_nothing },
     Check { name: "no_integration_test_is_forgotten", run: integration_tests::no_integration_test_is_forgotten },

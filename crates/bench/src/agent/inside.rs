@@ -8,6 +8,7 @@ use anyhow::Context;
 use setpoint::agent::bootstrap::Bootstrap;
 use setpoint::agent::{AgentOptions, RunningAgent};
 use setpoint::doors::Clock;
+use setpoint::families::families;
 use setpoint::log::Log;
 use setpoint_api::{Client, socket_in};
 use setpoint_core::name::VersionId;
@@ -39,7 +40,7 @@ impl Inside {
             data: lab.data(),
             clock: Clock::start(),
             settings: Settings::default(),
-            own_cluster: None,
+            families: families(None),
             program: "/proc/self/exe".into(),
             log: Log::silent(),
         };

@@ -18,4 +18,4 @@ pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Integer, PolicySpec};
 pub use scope::{ActAs, ScopeSpec};
 pub use store::{Credentials, Reference, StoreCredentials, StoreSpec};
-pub use target::{AuditSenders, AuditTrail, AuditWebhook, HealthRule, TargetFamily, TargetSpec};
+pub use target::TargetSpec;

@@ -1,156 +1,100 @@
-//! `kind: Target`.
+//! `kind: Target`. The fields of each kind of target are declared where that kind is implemented.
 
-use std::collections::BTreeSet;
+use std::any::Any;
+use std::sync::Arc;
 
 use setpoint_yaml::{Class, Node};
 
-use crate::declaration::{object, one_of, string_enum};
-use crate::duration::{Duration, MINUTE};
-use crate::reader::Reader;
-use crate::text::{AbsolutePath, Address, Expression, GroupKind, Label, Line, Principal};
+use crate::declaration::{Declaration, Field, FieldDeclaration, Presence, Shape};
+use crate::document::Content;
+use crate::reader::{Fields, Reader};
+use crate::target_kind::{Section, TargetKind, TargetKinds};
+use crate::text::Line;
 
-object! {
-    /// A system that Setpoint manages.
-    pub struct TargetSpec => fields_match_the_family {
-        /// The kind of system.
-        "kind" family: TargetFamily,
-        /// The directory of a host to manage. If omitted, the whole host is managed.
-        "root" root: Option<AbsolutePath> = None,
-        /// The kubeconfig file of a cluster, on the agent's machine. If omitted, the agent must run
-        /// in the cluster and connects with its own service account.
-        "kubeconfig" kubeconfig: Option<AbsolutePath> = None,
-        /// The kubeconfig context. If omitted, the current context is used.
-        "context" context: Option<Line> = None,
-        /// The namespace of objects that do not name one. If omitted: the namespace of the
-        /// kubeconfig context, else `default`.
-        "namespace" namespace: Option<Label> = None,
-        /// The expected identity of the system: the UID of a cluster's `kube-system` namespace, or
-        /// a host's machine ID. If omitted, it is recorded at the first connection.
-        "identity" identity: Option<Line> = None,
-        /// The source of a cluster's audit events. With them, Setpoint can prove who caused drift.
-        "audit" audit: Option<AuditTrail> = None,
-        /// Health rules for kinds that report health in their own way; at most one rule per kind.
-        "health" health: Vec<HealthRule> = Vec::new(),
-        /// The users and groups that apps of other scopes may impersonate on this cluster, with
-        /// `actAs` in their Scope. If set, other scopes without `actAs` cannot use this target.
-        "identities" identities: Option<Vec<Principal>> = None,
-    }
-}
-
-object! {
-    /// The source of a cluster's audit events.
-    pub struct AuditTrail => audit_has_a_source {
-        /// The audit log files of the API servers (`--audit-log-path`), on the agent's machine; one
-        /// for each server.
-        "logs" logs: Vec<AbsolutePath> = Vec::new(),
-        /// A webhook to which the API servers post audit events
-        /// (`--audit-webhook-config-file`).
-        "webhook" webhook: Option<AuditWebhook> = None,
-    }
-}
-
-object! {
-    /// The agent's HTTPS endpoint for audit events.
-    pub struct AuditWebhook {
-        /// The address to listen on.
-        "listen" listen: Address,
-        /// A PEM file with the server certificate and its chain. It is read for each connection.
-        "certificateFile" certificate: AbsolutePath,
-        /// A PEM file with the private key of the certificate.
-        "keyFile" key: AbsolutePath,
-        /// The credentials by which API servers authenticate. Requests of other senders are not
-        /// read.
-        "sendersFrom" senders_from: AuditSenders,
-        /// The longest time for which an API server collects events before it sends them
-        /// (`--audit-webhook-batch-max-wait`). The agent waits this long for events of other
-        /// servers before it reports a writer as proven.
-        "batchWait" batch_wait: Duration<1, MINUTE> = Duration::seconds(30),
-    }
-}
-
-one_of! {
-    /// The file that authenticates API servers. It is read for each connection.
-    pub enum AuditSenders {
-        /// A file with the token that API servers send, or with several tokens, one per line.
-        "tokenFile" Token(AbsolutePath),
-        /// A PEM file with the CA certificates that sign the client certificates of API servers.
-        "authoritiesFile" Certificate(AbsolutePath),
-    }
-}
-
-/// Reports an audit trail without a source: the agent would wait in vain for events.
-fn audit_has_a_source(trail: &AuditTrail, node: Node<'_>, reader: &mut Reader) -> bool {
-    let is_empty = trail.logs.is_empty() && trail.webhook.is_none();
-    if is_empty {
-        let help = "add `logs: [/path/of/the/file]` or `webhook`, or remove `audit`";
-        reader.report::<()>(Class::Value, node, "`audit` has no source of events", help);
-    }
-    !is_empty
-}
-
-object! {
-    /// CEL expressions for the health of a kind; `self` is the object. They are evaluated in the
-    /// order `degraded`, `progressing`, `healthy`, and the first that is true decides. If an
-    /// expression cannot be evaluated, the health is unknown.
-    pub struct HealthRule {
-        /// The kind: `group/Kind`, or `Kind` for the core group.
-        "kind" kind: GroupKind,
-        /// True if the object has failed.
-        "degraded" degraded: Option<Expression> = None,
-        /// True if the object is still changing. If omitted, an object that is neither degraded nor
-        /// healthy is progressing.
-        "progressing" progressing: Option<Expression> = None,
-        /// True if the object is healthy.
-        "healthy" healthy: Expression,
-    }
-}
-
-/// Reports fields of another family, which would have no effect, and rules between fields.
-fn fields_match_the_family(target: &TargetSpec, node: Node<'_>, reader: &mut Reader) -> bool {
-    let is_host = target.family == TargetFamily::Host;
-    let is_cluster = target.family == TargetFamily::Kubernetes;
-    let fields = [
-        ("root", "host", target.root.is_some() && !is_host),
-        ("kubeconfig", "kubernetes", target.kubeconfig.is_some() && !is_cluster),
-        ("context", "kubernetes", target.context.is_some() && !is_cluster),
-        ("namespace", "kubernetes", target.namespace.is_some() && !is_cluster),
-        ("audit", "kubernetes", target.audit.is_some() && !is_cluster),
-        ("identities", "kubernetes", target.identities.is_some() && !is_cluster),
-        ("health", "kubernetes", !target.health.is_empty() && !is_cluster),
-    ];
-    for (field, family, _) in fields.iter().filter(|(_, _, is_misplaced)| *is_misplaced) {
-        let place = node.get(field).unwrap_or(node);
-        let message = format!("`{field}` has no effect on this kind of target");
-        reader.report::<()>(Class::Value, place, message, format!("remove it, or set `kind: {family}`"));
-    }
-    // In the cluster, the agent uses its service account: there are no contexts to choose from.
-    let lacks_kubeconfig = target.context.is_some() && target.kubeconfig.is_none() && is_cluster;
-    if lacks_kubeconfig {
-        let place = node.get("context").unwrap_or(node);
-        let help = "add `kubeconfig: /path/of/the/file`, or remove `context`";
-        reader.report::<()>(Class::Value, place, "`context` requires `kubeconfig`", help);
-    }
-    let duplicate = kind_with_two_rules(&target.health);
-    if let Some(kind) = duplicate {
-        let place = node.get("health").unwrap_or(node);
-        reader.report::<()>(Class::Duplicate, place, format!("`{kind}` has two rules"), "keep one of them");
-    }
-    !lacks_kubeconfig && duplicate.is_none() && fields.iter().all(|(_, _, is_misplaced)| !is_misplaced)
-}
-
-fn kind_with_two_rules(rules: &[HealthRule]) -> Option<&GroupKind> {
-    let mut kinds = BTreeSet::new();
-    rules.iter().map(|rule| &rule.kind).find(|kind| !kinds.insert(*kind))
-}
-
-string_enum! {
+/// A system that Setpoint manages.
+#[derive(Clone, Debug)]
+pub struct TargetSpec {
     /// The kind of system.
-    pub enum TargetFamily {
-        /// The agent's machine: files, directories, symbolic links and commands.
-        "host" Host,
-        /// A Kubernetes cluster.
-        "kubernetes" Kubernetes,
-        /// A target in the memory of the agent, for experiments.
-        "memory" Memory,
+    pub kind: &'static str,
+    /// The identity that the system must have.
+    pub identity: Option<Line>,
+    section: Arc<dyn Section>,
+}
+
+impl PartialEq for TargetSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.identity == other.identity && self.section.equals(other.section.as_ref())
     }
+}
+
+impl Eq for TargetSpec {}
+
+impl TargetSpec {
+    /// Returns the fields of the target's kind; `None` if it is of another kind.
+    pub fn section<S: Section>(&self) -> Option<&S> {
+        let section: &dyn Any = self.section.as_ref();
+        section.downcast_ref()
+    }
+}
+
+/// The fields of every kind of target.
+const COMMON: [&str; 2] = ["kind", "identity"];
+
+impl Content for TargetSpec {
+    fn declaration(targets: &TargetKinds) -> Declaration {
+        let values = targets.iter().map(|kind| (kind.name, kind.doc)).collect();
+        let kind = FieldDeclaration {
+            name: "kind",
+            doc: "The kind of system.",
+            shape: Shape::Enum(values),
+            presence: Presence::Required,
+        };
+        let identity = FieldDeclaration {
+            name: "identity",
+            doc: "The expected identity of the system: the UID of a cluster's `kube-system` namespace, or a host's \
+                  machine ID. If omitted, it is recorded at the first connection.",
+            shape: Option::<Line>::shape(),
+            presence: Presence::Optional(String::new()),
+        };
+        let own = targets.iter().flat_map(|kind| (kind.declaration)().fields);
+        Declaration {
+            doc: "A system that Setpoint manages.",
+            fields: [kind, identity].into_iter().chain(own).collect(),
+        }
+    }
+
+    fn read(node: Node<'_>, reader: &mut Reader, targets: &TargetKinds) -> Option<Self> {
+        let mut fields = Fields::of(node, reader)?;
+        let values: Vec<_> = targets.iter().map(|kind| (kind.name, kind.doc)).collect();
+        let kind = fields.take_with("kind", reader, |node, reader| reader.enum_value(node, &values));
+        let kind = kind.and_then(|name| targets.iter().find(|kind| kind.name == name));
+        let identity = fields.take::<Option<Line>>("identity", Some(|| None), reader);
+        let known: Vec<&str> = COMMON.into_iter().chain(targets.iter().flat_map(|kind| kind.keys).copied()).collect();
+        let Some(kind) = kind else {
+            // Report the other mistakes too, but no missing fields: they depend on the kind.
+            let mut fields = fields.lenient();
+            targets.iter().for_each(|kind| drop((kind.take)(node, &mut fields, reader)));
+            fields.finish(&known, reader);
+            return None;
+        };
+        let section = (kind.take)(node, &mut fields, reader);
+        let is_own = take_misplaced(&mut fields, targets, reader);
+        let complete = fields.finish(&known, reader);
+        Some(Self { kind: kind.name, identity: identity?, section: section? }).filter(|_| is_own && complete)
+    }
+}
+
+/// Reports fields of other kinds of targets, which would have no effect. Returns whether there are
+/// none.
+fn take_misplaced(fields: &mut Fields<'_>, targets: &TargetKinds, reader: &mut Reader) -> bool {
+    let owner = |field: &str| targets.iter().find(|kind| kind.keys.contains(&field));
+    let misplaced: Vec<(&str, Node<'_>, &TargetKind)> =
+        fields.remaining().filter_map(|(field, value)| Some((field, value, owner(field)?))).collect();
+    for (field, value, kind) in &misplaced {
+        let message = format!("`{field}` has no effect on this kind of target");
+        let help = format!("remove it, or set `kind: {}`", kind.name);
+        reader.report::<()>(Class::Value, *value, message, help);
+        fields.remove(field);
+    }
+    misplaced.is_empty()
 }

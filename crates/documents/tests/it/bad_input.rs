@@ -4,8 +4,10 @@
 use setpoint_documents::{check_unique, read_documents, read_resources};
 use setpoint_yaml::Class;
 
+use crate::targets::targets;
+
 fn classes(text: &str) -> Vec<Class> {
-    match read_documents("control.yaml", text) {
+    match read_documents("control.yaml", text, &targets()) {
         Ok(_) => Vec::new(),
         Err(found) => found.iter().map(|diagnostic| diagnostic.class).collect(),
     }
@@ -51,7 +53,7 @@ fn case_39_one_broken_document_refuses_the_whole_file() {
 #[test]
 fn case_40_files_without_content_declare_nothing() {
     for text in ["", "# nothing\n", "---\n", "null\n", "\u{feff}---\r\n---\r\n", "~"] {
-        assert_eq!(read_documents("empty.yaml", text), Ok(Vec::new()), "{text:?}");
+        assert_eq!(read_documents("empty.yaml", text, &targets()), Ok(Vec::new()), "{text:?}");
         assert_eq!(read_resources("empty.yaml", text), Ok(Vec::new()), "{text:?}");
     }
 }
@@ -59,7 +61,7 @@ fn case_40_files_without_content_declare_nothing() {
 #[test]
 fn case_42_the_same_document_twice_is_refused_with_both_places() {
     let file = format!("{}---\n{}", store("a", ""), store("a", ", branch: other"));
-    let found = read_documents("stores.yaml", &file).unwrap_err().into_vec();
+    let found = read_documents("stores.yaml", &file, &targets()).unwrap_err().into_vec();
     assert_eq!(found.len(), 1);
     let first = found[0].other.as_ref().map(|(place, _)| place.line);
     assert_eq!((found[0].class, found[0].place.line, first), (Class::Duplicate, 8, Some(3)));
@@ -67,13 +69,13 @@ fn case_42_the_same_document_twice_is_refused_with_both_places() {
 
 #[test]
 fn case_42_the_same_document_in_two_files_is_refused() {
-    let mut documents = read_documents("one.yaml", &store("a", "")).unwrap();
-    documents.extend(read_documents("two.yaml", &store("a", "")).unwrap());
+    let mut documents = read_documents("one.yaml", &store("a", ""), &targets()).unwrap();
+    documents.extend(read_documents("two.yaml", &store("a", ""), &targets()).unwrap());
     let found = check_unique(&documents).unwrap_err().to_string();
     assert!(found.contains("one.yaml:3:19") && found.contains("two.yaml:3:19"), "{found}");
     let scoped = store("a, scope: web", "");
     documents.truncate(1);
-    documents.extend(read_documents("two.yaml", &scoped).unwrap());
+    documents.extend(read_documents("two.yaml", &scoped, &targets()).unwrap());
     assert_eq!(check_unique(&documents), Ok(()));
 }
 
@@ -95,7 +97,7 @@ fn case_43_deceiving_names_are_refused_and_shown_escaped() {
         ("sh\u{200b}op", r"\u{200b}"),
     ] {
         for found in [
-            read_documents("a.yaml", &store(name, "")).unwrap_err(),
+            read_documents("a.yaml", &store(name, ""), &targets()).unwrap_err(),
             read_resources("a.yaml", &format!("apiVersion: v1\nkind: A\nmetadata: {{ name: {name} }}\n")).unwrap_err(),
         ] {
             let found = found.into_vec();
@@ -110,7 +112,7 @@ fn case_73_a_senseless_interval_is_an_error_of_that_field_only() {
     for interval in ["1ns", "-5s", "9999999h", "\"banana\"", "30", "0s", "", "[1s]", "1e3"] {
         let file =
             format!("{}---\n{}", store("fine", ", interval: 1m"), store("odd", &format!(", interval: {interval}")));
-        let found = read_documents("stores.yaml", &file).unwrap_err().into_vec();
+        let found = read_documents("stores.yaml", &file, &targets()).unwrap_err().into_vec();
         assert_eq!((found.len(), found[0].place.line), (1, 9), "{interval}: {found:?}");
     }
     assert_eq!(classes(&store("a", ", interval: 1s")), []);
@@ -122,6 +124,6 @@ fn a_line_of_megabytes_full_of_mistakes_is_refused_in_a_short_message() {
     let text = format!("apiVersion: v1\nkind: A\nmetadata: {{ name: a{fields} }}\n");
     let found = read_resources("a.yaml", &text).unwrap_err();
     assert!(found.to_string().len() < 50_000);
-    let found = read_documents("a.yaml", &store(&format!("a{fields}"), "")).unwrap_err();
+    let found = read_documents("a.yaml", &store(&format!("a{fields}"), ""), &targets()).unwrap_err();
     assert!(found.to_string().len() < 50_000);
 }

@@ -5,3 +5,4 @@ mod messages;
 mod reading;
 mod reference;
 mod resources;
+mod targets;

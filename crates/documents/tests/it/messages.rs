@@ -2,9 +2,11 @@
 
 use setpoint_documents::read_documents;
 
+use crate::targets::targets;
+
 #[track_caller]
 fn assert_refused(text: &str, expected: &str) {
-    let found = read_documents("control.yaml", text).expect_err("must be refused").to_string();
+    let found = read_documents("control.yaml", text, &targets()).expect_err("must be refused").to_string();
     assert_eq!(found, expected.trim_matches('\n'), "\n{found}");
 }
 
@@ -44,34 +46,6 @@ error[unknown]: unknown field `prune`
 9 |   prune: false
   |   ^^^^^
   = help: `prune` is a field of `spec.sync`
-",
-    );
-}
-
-#[test]
-fn a_kind_has_one_rule_of_health_and_a_name_without_a_version() {
-    let head =
-        "apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: prod }\nspec:\n  kind: kubernetes\n  health:\n";
-    assert_refused(
-        &format!("{head}    - {{ kind: apps/v1/Deployment, healthy: 'true' }}\n"),
-        "
-error[value]: `kind`: `apps/v1/Deployment` is not a kind
- --> control.yaml:7:15
-  |
-7 |     - { kind: apps/v1/Deployment, healthy: 'true' }
-  |               ^^^^^^^^^^^^^^^^^^
-  = help: write `Kind` for the core group or `group/Kind` for others, without a version
-",
-    );
-    assert_refused(
-        &format!("{head}    - {{ kind: Pod, healthy: 'true' }}\n    - {{ kind: Pod, healthy: 'false' }}\n"),
-        "
-error[duplicate]: `Pod` has two rules
- --> control.yaml:7:5
-  |
-7 |     - { kind: Pod, healthy: 'true' }
-  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  = help: keep one of them
 ",
     );
 }
@@ -231,6 +205,7 @@ error[value]: `parameters`: `True` means true in YAML and would be substituted a
 ",
     );
     for written in ["1.2", "\"1.20\"", "-3", "true", "0.5", "\"0x10\"", "1.20.0", "{ deep: 1.20 }"] {
-        read_documents("control.yaml", &format!("{head}  parameters: {{ TAG: {written} }}\n")).expect(written);
+        read_documents("control.yaml", &format!("{head}  parameters: {{ TAG: {written} }}\n"), &targets())
+            .expect(written);
     }
 }

@@ -7,6 +7,8 @@ use setpoint_documents::{
     StoreCredentials, StoreSpec, Tag, WindowTime, read_documents,
 };
 
+use crate::targets::targets;
+
 const EXAMPLE: &str = r#"
 apiVersion: setpoint.dev/v1
 kind: Bootstrap                     # the only document outside the store
@@ -35,7 +37,7 @@ spec:
 "#;
 
 fn example() -> Vec<Document> {
-    read_documents("example.yaml", EXAMPLE).expect("the example of the design is valid")
+    read_documents("example.yaml", EXAMPLE, &targets()).expect("the example of the design is valid")
 }
 
 #[test]
@@ -80,7 +82,7 @@ fn an_addition_rule_has_paths_and_an_action() {
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c, sync: {{ additions: [{rule}] }} }}\n"
         );
-        assert!(read_documents("a.yaml", &text).is_err(), "{rule}");
+        assert!(read_documents("a.yaml", &text, &targets()).is_err(), "{rule}");
     }
 }
 
@@ -90,7 +92,7 @@ fn leaving_out_an_object_is_the_same_as_leaving_out_each_of_its_fields() {
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c{sync} }}\n"
         );
-        read_documents("a.yaml", &text).expect("is valid").remove(0).spec
+        read_documents("a.yaml", &text, &targets()).expect("is valid").remove(0).spec
     };
     assert_eq!(app(""), app(", sync: {}"));
 }
@@ -100,13 +102,13 @@ fn urls_and_paths_that_could_be_taken_for_something_else_are_refused() {
     for url in ["ext::sh -c id", "--upload-pack=x", "https://", "/etc", "https://-oProxyCommand=x/", "https://a\tb/"] {
         let text =
             format!("apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: a }}\nspec:\n  url: \"{url}\"\n");
-        assert!(read_documents("a.yaml", &text).is_err(), "{url}");
+        assert!(read_documents("a.yaml", &text, &targets()).is_err(), "{url}");
     }
     for path in ["/abs", "a/../b", "..", "a\\\\b"] {
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: a }}\nspec: {{ url: https://a.example/b, path: \"{path}\" }}\n"
         );
-        assert!(read_documents("a.yaml", &text).is_err(), "{path}");
+        assert!(read_documents("a.yaml", &text, &targets()).is_err(), "{path}");
     }
 }
 
@@ -115,7 +117,7 @@ fn store(fields: &str) -> Option<StoreSpec> {
     let text = format!(
         "apiVersion: setpoint.dev/v1\nkind: Store\nmetadata: {{ name: a }}\nspec: {{ url: https://a.example/b{fields} }}\n"
     );
-    match read_documents("a.yaml", &text).ok()?.remove(0).spec {
+    match read_documents("a.yaml", &text, &targets()).ok()?.remove(0).spec {
         Spec::Store(store) => Some(*store),
         other => panic!("{other:?}"),
     }
@@ -151,7 +153,7 @@ fn kustomize(fields: &str) -> Result<Kustomize, String> {
     let text = format!(
         "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c, kustomize: {{ {fields} }} }}\n"
     );
-    match read_documents("a.yaml", &text).map_err(|problems| problems.to_string())?.remove(0).spec {
+    match read_documents("a.yaml", &text, &targets()).map_err(|problems| problems.to_string())?.remove(0).spec {
         Spec::App(app) => Ok(app.kustomize),
         other => panic!("{other:?}"),
     }
@@ -190,7 +192,7 @@ fn an_invalid_digest_is_refused() {
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec: {{ store: {{ url: /a }}, path: b, renderers: [{{ binary: /usr/bin/kustomize, digest: '{digest}' }}] }}\n"
         );
-        assert!(read_documents("b.yaml", &text).is_err(), "{digest}");
+        assert!(read_documents("b.yaml", &text, &targets()).is_err(), "{digest}");
     }
 }
 
@@ -201,11 +203,11 @@ fn a_bootstrap_lists_the_programs_that_may_render() {
             "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec: {{ store: {{ url: /a }}, path: b, renderers: [{{ binary: {binary}, digest: '{DIGEST}' }}] }}\n"
         )
     };
-    let mut documents = read_documents("b.yaml", &text("/usr/local/bin/kustomize")).unwrap();
+    let mut documents = read_documents("b.yaml", &text("/usr/local/bin/kustomize"), &targets()).unwrap();
     let Spec::Bootstrap(bootstrap) = documents.remove(0).spec else { panic!("a Bootstrap") };
     let [renderer] = &bootstrap.renderers[..] else { panic!("{bootstrap:?}") };
     assert_eq!((renderer.binary.as_str(), renderer.digest.as_str()), ("/usr/local/bin/kustomize", DIGEST));
-    assert!(read_documents("b.yaml", &text("bin/kustomize")).is_err(), "the path is relative");
+    assert!(read_documents("b.yaml", &text("bin/kustomize"), &targets()).is_err(), "the path is relative");
 }
 
 #[test]
@@ -214,7 +216,7 @@ fn a_window_either_allows_or_denies() {
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, inputs: [{{ name: main, store: a, path: b }}], target: c, sync: {{ windows: [{window}] }} }}\n"
         );
-        assert!(read_documents("a.yaml", &text).is_err(), "{window}");
+        assert!(read_documents("a.yaml", &text, &targets()).is_err(), "{window}");
     }
 }
 
@@ -224,39 +226,6 @@ fn an_app_has_inputs_and_each_has_its_own_name() {
         let text = format!(
             "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec: {{ component: a, environment: b, target: c, inputs: {inputs} }}\n"
         );
-        assert!(read_documents("a.yaml", &text).is_err(), "{inputs}");
-    }
-}
-
-#[test]
-fn a_target_has_no_fields_of_another_kind_of_target() {
-    let target = |spec: &str| {
-        let text = format!("apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: {{ name: a }}\nspec: {{ {spec} }}\n");
-        read_documents("a.yaml", &text).is_ok()
-    };
-    assert!(target("kind: host, root: /srv") && target("kind: kubernetes") && target("kind: memory"));
-    assert!(target("kind: kubernetes, kubeconfig: /etc/kubeconfig, context: prod, namespace: shop"));
-    assert!(!target("kind: memory, root: /srv") && !target("kind: host, context: prod"));
-    assert!(!target("kind: host, kubeconfig: /etc/kubeconfig") && !target("kind: host, namespace: shop"));
-    assert!(!target("kind: kubernetes, context: prod"), "`context` requires `kubeconfig`");
-}
-
-#[test]
-fn an_audit_trail_comes_from_logs_or_to_an_address_or_both() {
-    let audit = |audit: &str| {
-        let head = "apiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: a }\n";
-        read_documents("a.yaml", &format!("{head}spec: {{ kind: kubernetes, audit: {{ {audit} }} }}\n")).is_ok()
-    };
-    let webhook = |listen: &str, senders: &str| {
-        audit(&format!(
-            "logs: [/a], webhook: {{ listen: '{listen}', certificateFile: /c, keyFile: /k, sendersFrom: {{ {senders} }} }}"
-        ))
-    };
-    assert!(audit("logs: [/a, /b]") && webhook("127.0.0.1:9443", "tokenFile: /t"));
-    assert!(webhook("[::]:9443", "authoritiesFile: /a"));
-    assert!(!audit("") && !audit("logs: []"), "there is no source of events");
-    assert!(!webhook("127.0.0.1:9443", "") && !webhook("127.0.0.1:9443", "tokenFile: /t, authoritiesFile: /a"));
-    for listen in ["9443", "127.0.0.1", "127.0.0.1:0", "localhost:9443", ":9443"] {
-        assert!(!webhook(listen, "tokenFile: /t"), "{listen}");
+        assert!(read_documents("a.yaml", &text, &targets()).is_err(), "{inputs}");
     }
 }

@@ -2,8 +2,10 @@
 
 use setpoint_documents::{UnknownKind, kind_pages};
 
+use crate::targets::targets;
+
 fn schema(kind: Option<&str>) -> Result<String, UnknownKind> {
-    setpoint_documents::schema(&kind_pages(), kind)
+    setpoint_documents::schema(&kind_pages(&targets()), kind)
 }
 
 #[test]

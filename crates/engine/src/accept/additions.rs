@@ -7,7 +7,7 @@ use serde::Serialize;
 use setpoint_core::key::Key;
 use setpoint_core::resource::{AdditionRule, Treat};
 use setpoint_documents::{AdditionAction, AppSpec, FieldPath, FieldProblem};
-use setpoint_kube::shared::shareable;
+use setpoint_target::PathCheck;
 
 use super::documents::ControlDocuments;
 use super::reading::FieldError;
@@ -46,26 +46,26 @@ pub(super) fn additions_in(rules: &[AddedRule], api_version: &str, kind: &str, k
 impl ControlDocuments {
     /// Returns rules that no target can follow.
     pub(super) fn additions(&self) -> Vec<FieldError> {
-        self.field_errors_of_rules(unreadable, elsewhere)
+        self.field_errors_of_rules(|app, family| match family.sharing() {
+            Some(check) => unreadable(app, check),
+            None => self.unsupported_rules(
+                &[(!app.sync.additions.is_empty(), "spec.sync.additions")],
+                |family| family.sharing().is_some(),
+                ("have additions by others", "remove it: on this target a resource is held as a whole"),
+            ),
+        })
     }
 }
 
-fn unreadable(app: &AppSpec) -> Vec<FieldProblem> {
+fn unreadable(app: &AppSpec, check: PathCheck) -> Vec<FieldProblem> {
     let mut found = Vec::new();
     for (n, rule) in app.sync.additions.iter().enumerate() {
         for (m, path) in rule.paths.iter().enumerate() {
-            if let Err(bad) = shareable(path.as_str()) {
+            if let Err(bad) = check(path.as_str()) {
                 let place = format!("spec.sync.additions[{n}].paths[{m}]");
-                found.push(FieldProblem::new(place, bad.to_string(), bad.help()));
+                found.push(FieldProblem::new(place, bad.message, bad.help));
             }
         }
     }
     found
-}
-
-fn elsewhere(app: &AppSpec) -> Vec<FieldProblem> {
-    let message = "only resources of a Kubernetes cluster have additions by others";
-    let problem =
-        || FieldProblem::new("spec.sync.additions", message, "remove it: on this target a resource is held as a whole");
-    (!app.sync.additions.is_empty()).then(problem).into_iter().collect()
 }

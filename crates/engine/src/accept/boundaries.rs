@@ -1,7 +1,8 @@
-//! Boundaries: the namespaces and kinds of clusters that a Scope document allows its apps to write.
+//! Boundaries: the namespaces and kinds of targets that a Scope document allows its apps to write,
+//! where the family of the target has any.
 //!
-//! A cluster of the scope itself is open to its apps unless the Scope document draws a boundary. On
-//! a cluster of another scope only listed namespaces and kinds are allowed: lending a cluster to a
+//! A target of the scope itself is open to its apps unless the Scope document draws a boundary. On
+//! a target of another scope only listed namespaces and kinds are allowed: lending a target to a
 //! tenant grants nothing by itself.
 
 use std::collections::BTreeMap;
@@ -9,30 +10,47 @@ use std::sync::Arc;
 
 use setpoint_core::boundary::{Boundary, Grants, Pattern};
 use setpoint_core::name::{AppId, Scope};
-use setpoint_documents::{AppSpec, FieldProblem, ScopeSpec, TargetFamily};
-use setpoint_kube::key::group_and_kind;
-use setpoint_kube::kinds::{BuiltIn, built_in};
+use setpoint_documents::{AppSpec, FieldProblem, GroupKind, ScopeSpec};
+
+use setpoint_target::Family;
 
 use super::documents::ControlDocuments;
 
-/// The kind whose objects have the names of the namespaces they create.
-const NAMESPACE: &str = "Namespace";
-
 impl ControlDocuments {
     pub(super) fn boundary_of(&self, id: &AppId, app: &AppSpec) -> Boundary {
-        let target = self.targets.get(&app.target);
-        let is_cluster = target.is_none_or(|target| target.spec.family == TargetFamily::Kubernetes);
-        let is_own = target.is_some_and(|target| target.scope == id.scope);
+        let family = self.family(app);
+        let bounds = match family {
+            Some(family) => family.bounds(),
+            // Nothing is open on a target that is not declared.
+            None => self.families.iter().find_map(Family::bounds),
+        };
+        let is_own = self.targets.get(&app.target).is_some_and(|target| target.scope == id.scope);
         let listed = self.scopes.get(&id.scope).map(|scope| &scope.spec);
         let is_drawn = listed.is_some_and(|listed| listed.namespaces.is_some() || listed.cluster_kinds.is_some());
-        if !is_cluster || is_own && !is_drawn {
+        if family.is_some() && bounds.is_none() || is_own && !is_drawn {
             return Boundary::Open;
         }
         let namespaces = listed.into_iter().flat_map(namespaces_of).collect::<Vec<_>>();
         let classes = listed.and_then(|listed| listed.cluster_kinds.as_ref()).into_iter().flatten();
-        let names = |class: &str| if class == NAMESPACE { namespaces.clone() } else { vec![Pattern::any()] };
+        let is_namespaces = |class: &str| bounds.is_some_and(|bounds| bounds.namespaces == class);
+        let names = |class: &str| if is_namespaces(class) { namespaces.clone() } else { vec![Pattern::any()] };
         let classes: BTreeMap<_, _> = classes.map(|kind| (kind.as_str().into(), names(kind.as_str()))).collect();
         Boundary::Within(Arc::new(Grants { scope: id.scope.clone(), namespaces, classes }))
+    }
+
+    /// Returns errors for namespaced kinds that are listed among the kinds without a namespace,
+    /// where they have no effect.
+    pub(super) fn misplaced_kinds(&self, scope: &ScopeSpec) -> Vec<FieldProblem> {
+        let is_namespaced = |class: &str| {
+            let mut bounds = self.families.iter().filter_map(Family::bounds);
+            bounds.any(|bounds| (bounds.is_namespaced)(class))
+        };
+        let listed = scope.cluster_kinds.iter().flatten().enumerate();
+        let problem = |(n, kind): (usize, &GroupKind)| {
+            let help = "remove it: in the namespaces of `spec.namespaces` every kind is allowed";
+            FieldProblem::new(format!("spec.clusterKinds[{n}]"), format!("a {kind} lives in a namespace"), help)
+        };
+        listed.filter(|(_, kind)| is_namespaced(kind.as_str())).map(problem).collect()
     }
 
     /// Reports whether the scope may declare the objects that Setpoint itself runs from. No scope
@@ -44,19 +62,4 @@ impl ControlDocuments {
 
 fn namespaces_of(scope: &ScopeSpec) -> impl Iterator<Item = Pattern> {
     scope.namespaces.iter().flatten().map(|name| Pattern::new(name.as_str()))
-}
-
-/// Returns errors for namespaced kinds that are listed among the kinds without a namespace, where
-/// they have no effect.
-pub(super) fn misplaced_kinds(scope: &ScopeSpec) -> Vec<FieldProblem> {
-    let listed = scope.cluster_kinds.iter().flatten().enumerate();
-    let misplaced = listed.filter(|(_, kind)| {
-        let (group, kind) = group_and_kind(kind.as_str());
-        built_in(group, kind) == Some(BuiltIn::Namespaced)
-    });
-    let problem = |(n, kind)| {
-        let help = "remove it: in the namespaces of `spec.namespaces` every kind is allowed";
-        FieldProblem::new(format!("spec.clusterKinds[{n}]"), format!("a {kind} lives in a namespace"), help)
-    };
-    misplaced.map(problem).collect()
 }

@@ -2,7 +2,6 @@
 //! resources, refused, or unavailable.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +16,7 @@ use setpoint_core::name::{AppId, StoreName, TargetName};
 use setpoint_core::observed::UnknownReason;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
-use setpoint_documents::{FieldProblem, LoadRestrictor, Reference, RelativePath, TargetSpec, Undeclared};
+use setpoint_documents::{AppSpec, LoadRestrictor, Reference, RelativePath, Undeclared};
 use setpoint_render::problem::Problems;
 use setpoint_render::request::CheckKind;
 use setpoint_render::{
@@ -25,7 +24,7 @@ use setpoint_render::{
     RenderedResource, Request, Trees, Wanted, explain, render, rendering,
 };
 use setpoint_store::{BadPath, StoreError, StorePath};
-use setpoint_target::Unidentifiable;
+use setpoint_target::{Kinds, Unidentifiable};
 use setpoint_yaml::{Class, Diagnostic, Place};
 
 use super::additions::{AddedRule, additions_in};
@@ -56,61 +55,6 @@ pub struct AppSource {
     pub manages_setpoint: bool,
     /// The resources that may be deleted and created again.
     pub replaced: Vec<Selector>,
-}
-
-/// The accept plane's knowledge of a target's kinds, without a connection to the target.
-pub trait Kinds: fmt::Debug {
-    /// Returns all problems of an object, by field.
-    fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem>;
-
-    /// Returns the key that the object would have on the target.
-    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable>;
-
-    /// Returns the namespace that the target gives to objects without one, if it has namespaces.
-    fn namespace(&self) -> Option<&str> {
-        None
-    }
-
-    /// Returns the part of Setpoint's own installation that an object is (its namespace, its
-    /// permissions), in words that follow "it is"; `None` if it is no part.
-    fn own_part(&self, _key: &Key, _body: &Value) -> Option<&'static str> {
-        None
-    }
-
-    /// Returns for each object those of the same app that must be in place before it: the
-    /// directories above a file, the namespace of a Service.
-    fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>>;
-
-    /// Returns the wave of an object.
-    fn wave(&self, _body: &Value) -> i32 {
-        0
-    }
-
-    /// Reports whether the resources after such an object wait until it is healthy, and not only in
-    /// place.
-    fn is_awaited(&self, _api_version: &str, _kind: &str) -> bool {
-        false
-    }
-
-    /// Reports whether deleting such an object takes others with it: all objects of a namespace,
-    /// all objects of a definition, the data of a volume.
-    fn is_protected(&self, api_version: &str, kind: &str) -> bool;
-
-    /// Reports whether such an object runs to its end and is then removed by the target itself.
-    fn runs_once(&self, _body: &Value) -> bool {
-        false
-    }
-}
-
-/// Returns the result of [`Kinds::after`] where a key alone implies the objects before it, whether
-/// or not any of them is declared.
-pub fn after_implied(declared: &[(Key, &Value)], implied: impl Fn(&Key) -> Vec<Key>) -> BTreeMap<Key, BTreeSet<Key>> {
-    let keys: BTreeSet<&Key> = declared.iter().map(|(key, _)| key).collect();
-    let before = |key: &Key| {
-        let there = implied(key).into_iter().filter(|other| keys.contains(other) && other != key);
-        (key.clone(), there.collect())
-    };
-    keys.iter().map(|key| before(key)).collect()
 }
 
 /// The inputs of a render, in enough detail to know whether another render would give the same.
@@ -145,7 +89,7 @@ impl ControlDocuments {
         Some(AppSource {
             app: app.clone(),
             target: spec.target.clone(),
-            namespace: self.targets.get(&spec.target).and_then(|target| namespace_of(&target.spec)),
+            namespace: self.namespace_of(spec),
             inputs: spec.inputs.iter().map(input).collect::<Option<_>>()?,
             parameters: spec.parameters.value().clone(),
             kustomize: self.kustomize(&spec.kustomize),
@@ -159,6 +103,11 @@ impl ControlDocuments {
 }
 
 impl ControlDocuments {
+    fn namespace_of(&self, app: &AppSpec) -> Option<String> {
+        let target = &self.targets.get(&app.target)?.spec;
+        self.families.of(target).namespace(target)
+    }
+
     fn kustomize(&self, declared: &setpoint_documents::Kustomize) -> Kustomize {
         let base = |store: &StoreName| {
             let spec = &self.stores.get(store)?.spec;
@@ -182,10 +131,6 @@ impl ControlDocuments {
             shadow: declared.shadow.as_ref().map(|shadow| shadow.digest.as_str().to_owned()),
         }
     }
-}
-
-fn namespace_of(target: &TargetSpec) -> Option<String> {
-    target.namespace.as_ref().map(|name| name.as_str().to_owned())
 }
 
 /// Converts a path of a document to a path of a tree; `.` is the tree's own root.

@@ -15,6 +15,7 @@ use setpoint_documents::{
 };
 use setpoint_render::Problem;
 use setpoint_render::problem::Problems;
+use setpoint_target::{Families, Family};
 use setpoint_yaml::Place;
 
 use super::flow;
@@ -47,6 +48,8 @@ impl Body {
 /// All control documents of one version, or of one accepted bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlDocuments {
+    /// The families that the targets were read with.
+    pub(super) families: Families,
     /// Boxed: there may be thousands, and the nodes of a tree are half empty.
     pub(super) apps: BTreeMap<AppId, ControlDocument<Box<AppSpec>>>,
     pub(super) stores: BTreeMap<StoreName, ControlDocument<StoreSpec>>,
@@ -58,6 +61,15 @@ pub struct ControlDocuments {
 }
 
 impl ControlDocuments {
+    pub(super) fn none(families: &Families) -> Self {
+        Self { families: families.clone(), ..Self::default() }
+    }
+
+    /// Returns the family of an app's target; `None` if there is no such target.
+    pub(super) fn family(&self, app: &AppSpec) -> Option<&dyn Family> {
+        self.targets.get(&app.target).map(|target| self.families.of(&target.spec))
+    }
+
     pub fn apps(&self) -> &BTreeMap<AppId, ControlDocument<Box<AppSpec>>> {
         &self.apps
     }
@@ -92,12 +104,12 @@ impl ControlDocuments {
     /// Reads the documents of an accepted bundle of the root app. They were judged when they were
     /// accepted; here they are only read. That fails if a newer Setpoint is stricter: then the
     /// problems name the changes to make in the store.
-    pub fn from_bundle(bundle: &Bundle) -> Result<Self, Vec<Problem>> {
+    pub fn from_bundle(bundle: &Bundle, families: &Families) -> Result<Self, Vec<Problem>> {
         let mut problems = Problems::default();
-        let mut documents = Self::default();
+        let mut documents = Self::none(families);
         for (key, declared) in bundle.resources() {
             let text = flow::text_of(&declared.resource.body);
-            match read_documents(&key.to_string(), &text) {
+            match read_documents(&key.to_string(), &text, families.kinds()) {
                 Ok(read) => read.into_iter().for_each(|document| {
                     if documents.add(document).is_none_or(|added| added != *key) {
                         problems.add(Problem::found(

@@ -9,7 +9,7 @@
 //! | [`reading`] | a directory of control documents, read strictly and judged as a whole |
 //! | [`documents`] | control documents, as resources of the root app's bundle and back |
 //! | [`additions`] | rules for fields and entries that others add |
-//! | [`boundaries`] | namespaces and kinds of a cluster that the apps of a scope may write |
+//! | [`boundaries`] | namespaces and kinds of a target that the apps of a scope may write |
 //! | [`identities`] | users that the apps of a scope act as |
 //! | [`references`] | references between documents |
 //! | [`unsupported`] | fields that are not supported yet and must not be ignored |
@@ -36,11 +36,9 @@ pub mod sharing;
 mod unsupported;
 pub mod windows;
 
-pub use candidate::{
-    AppSource, By, Considered, Footprint, Kinds, after_implied, consider, known_beforehand, rendered, store_path,
-};
+pub use candidate::{AppSource, By, Considered, Footprint, consider, known_beforehand, rendered, store_path};
 pub use controls::{ReachedTarget, WorkedOut, repository};
 pub use documents::{ControlDocument, ControlDocuments};
-pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, TargetCheck, documents_of};
+pub use reading::{BOOTSTRAP_STORE, NotRead, ROOT_SCOPE, documents_of};
 pub use remembered::{RenderedObject, recalled};
 pub use setpoint_render::{Explanation, NotExplained, NotRendered, Trees, Wanted};

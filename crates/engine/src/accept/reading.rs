@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 
 use setpoint_core::name::Scope;
 use setpoint_core::observed::UnknownReason;
-use setpoint_documents::{
-    AppSpec, Document, FieldProblem, Metadata, Spec, TargetFamily, TargetSpec, check_unique, read_documents,
-};
+use setpoint_documents::{AppSpec, Document, FieldProblem, Metadata, Spec, check_unique, read_documents};
 use setpoint_render::Problem;
 use setpoint_render::problem::Problems;
 use setpoint_render::walk::{Naming, files_below};
 use setpoint_store::{ReadSet, Recording, StoreError, StorePath, Tree};
+use setpoint_target::{Families, Family};
 use setpoint_yaml::{Class, Diagnostic, Place, Source};
 
 use super::documents::ControlDocuments;
@@ -44,42 +43,49 @@ impl From<StoreError> for NotRead {
 /// An error in a document that has no place yet: the place of the document's name, and the field.
 pub(super) type FieldError = (Place, FieldProblem);
 
-/// A check of an app's rules.
-type RuleCheck = fn(&AppSpec) -> Vec<FieldProblem>;
-
 impl ControlDocuments {
-    /// Checks apps' rules about fields and objects by the kind of their target: on a cluster they
-    /// may be wrong, elsewhere they cannot apply to anything.
-    pub(super) fn field_errors_of_rules(&self, on_cluster: RuleCheck, elsewhere: RuleCheck) -> Vec<FieldError> {
+    /// Checks apps' rules about fields and objects by the family of their target: the rules may be
+    /// wrong, or its targets cannot follow them.
+    pub(super) fn field_errors_of_rules(
+        &self,
+        check: impl Fn(&AppSpec, &dyn Family) -> Vec<FieldProblem>,
+    ) -> Vec<FieldError> {
         let mut slips = Vec::new();
         for app in self.apps.values() {
             // A missing target is reported elsewhere.
-            let Some(target) = self.targets.get(&app.spec.target) else { continue };
-            let found = match target.spec.family {
-                TargetFamily::Kubernetes => on_cluster(&app.spec),
-                TargetFamily::Host | TargetFamily::Memory => elsewhere(&app.spec),
-            };
-            slips.extend(found.into_iter().map(|problem| (app.place.clone(), problem)));
+            let Some(family) = self.family(&app.spec) else { continue };
+            slips.extend(check(&app.spec, family).into_iter().map(|problem| (app.place.clone(), problem)));
         }
         slips
     }
-}
 
-/// A check of a Target document for systems of its kind; paths begin at the document.
-pub type TargetCheck<'a> = &'a dyn Fn(&TargetSpec) -> Vec<FieldProblem>;
+    /// Returns errors for rules that only targets of other families can follow. Each rule has its
+    /// path; `what` they do follows the noun of a target.
+    pub(super) fn unsupported_rules(
+        &self,
+        rules: &[(bool, &str)],
+        can: impl Fn(&dyn Family) -> bool,
+        (what, help): (&str, &str),
+    ) -> Vec<FieldProblem> {
+        let problem = |path: &str| {
+            FieldProblem::new(path, format!("only resources of {} {what}", self.families.nouns(&can)), help)
+        };
+        rules.iter().filter(|(is_set, _)| *is_set).map(|(_, path)| problem(path)).collect()
+    }
+}
 
 /// Reads and judges the control documents below a directory.
 pub fn documents_of(
     tree: &dyn Tree,
     folder: &StorePath,
-    check: TargetCheck<'_>,
+    families: &Families,
 ) -> Result<(ControlDocuments, ReadSet), NotRead> {
     let recording = Recording::new(tree);
     let mut problems = Problems::default();
     let texts = texts_below(&recording, folder, &mut problems)?;
     let mut read = Vec::new();
     for (file, text) in &texts {
-        match read_documents(file, text) {
+        match read_documents(file, text, families.kinds()) {
             Ok(documents) => read.extend(documents),
             Err(found) => problems.add_all(found),
         }
@@ -87,12 +93,11 @@ pub fn documents_of(
     // References to a document that could not be read would all be reported as broken: report the
     // cause first.
     let complete = problems.is_empty();
-    let documents = gather(read, &mut problems);
+    let documents = gather(read, families, &mut problems);
     if complete {
-        let of_targets = documents
-            .targets
-            .values()
-            .flat_map(|target| check(&target.spec).into_iter().map(|problem| (target.place.clone(), problem)));
+        let of_targets = documents.targets.values().flat_map(|target| {
+            families.of(&target.spec).check(&target.spec).into_iter().map(|problem| (target.place.clone(), problem))
+        });
         let slips = documents
             .references()
             .into_iter()
@@ -138,12 +143,12 @@ fn texts_below(
 
 /// Collects documents by name. Reports those that conflict with each other or are not allowed in a
 /// store at all.
-fn gather(read: Vec<Document>, problems: &mut Problems) -> ControlDocuments {
+fn gather(read: Vec<Document>, families: &Families, problems: &mut Problems) -> ControlDocuments {
     if let Err(found) = check_unique(&read) {
         problems.add_all(found);
     }
     let mut first: BTreeMap<(&str, String), (Scope, Place)> = BTreeMap::new();
-    let mut documents = ControlDocuments::default();
+    let mut documents = ControlDocuments::none(families);
     for document in read {
         let kind = document.spec.kind();
         let Some(metadata) = &document.metadata else {

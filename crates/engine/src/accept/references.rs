@@ -11,7 +11,6 @@ use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetName};
 use setpoint_documents::{AppSpec, FieldProblem, nearest};
 
-use super::boundaries;
 use super::candidate::store_path;
 use super::documents::{ControlDocument, ControlDocuments};
 use super::reading::{BOOTSTRAP_STORE, FieldError};
@@ -143,7 +142,7 @@ impl ControlDocuments {
                     help,
                 ));
             }
-            boundaries::misplaced_kinds(&scope.spec).into_iter().for_each(&mut add);
+            self.misplaced_kinds(&scope.spec).into_iter().for_each(&mut add);
             for (n, name) in scope.spec.stores.iter().enumerate().filter(|(_, name)| self.owner_of(name).is_none()) {
                 let help = suggestion(name.as_str(), self.stores.keys().map(StoreName::as_str));
                 add(FieldProblem::new(format!("spec.stores[{n}]"), format!("there is no Store `{name}`"), help));

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_render::RenderedResource;
+use setpoint_target::Kinds;
 use setpoint_yaml::Place;
 
-use super::candidate::{AppSource, Kinds, identified};
+use super::candidate::{AppSource, identified};
 
 /// One object as the renderer returned it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use setpoint_core::key::Key;
+use setpoint_core::resource::group_of;
 use setpoint_documents::Line;
-use setpoint_kube::key::group_of;
 
 /// A selector of resources. An omitted field matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

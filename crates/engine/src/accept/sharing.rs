@@ -7,7 +7,7 @@ use serde::Serialize;
 use setpoint_core::key::Key;
 use setpoint_core::resource::SharedField;
 use setpoint_documents::{AppSpec, FieldPath, FieldProblem, Line};
-use setpoint_kube::shared::shareable;
+use setpoint_target::PathCheck;
 
 use super::documents::ControlDocuments;
 use super::reading::FieldError;
@@ -60,30 +60,30 @@ pub(super) fn shared_in(rules: &[SharingRule], api_version: &str, kind: &str, ke
 impl ControlDocuments {
     /// Returns errors for rules that no target can follow.
     pub(super) fn sharing(&self) -> Vec<FieldError> {
-        self.field_errors_of_rules(unreadable, unshared)
+        self.field_errors_of_rules(|app, family| match family.sharing() {
+            Some(check) => unreadable(app, check),
+            None => self.unsupported_rules(
+                &[
+                    (!app.sync.ignore.is_empty(), "spec.sync.ignore"),
+                    (!app.sync.co_owners.is_empty(), "spec.sync.coOwners"),
+                ],
+                |family| family.sharing().is_some(),
+                ("share fields with others", "remove it: on this target a resource is held as a whole"),
+            ),
+        })
     }
 }
 
-fn unreadable(app: &AppSpec) -> Vec<FieldProblem> {
+fn unreadable(app: &AppSpec, check: PathCheck) -> Vec<FieldProblem> {
     let ignored = app.sync.ignore.iter().map(|rule| &rule.paths).enumerate().map(|(n, paths)| ("ignore", n, paths));
     let co_owned =
         app.sync.co_owners.iter().map(|rule| &rule.paths).enumerate().map(|(n, paths)| ("coOwners", n, paths));
-    let problem = |rule: &str, n: usize, m: usize, path: &FieldPath| {
-        let bad = shareable(path.as_str()).err()?;
-        Some(FieldProblem::new(format!("spec.sync.{rule}[{n}].paths[{m}]"), bad.to_string(), bad.help()))
+    let problem = move |rule: &str, n: usize, m: usize, path: &FieldPath| {
+        let bad = check(path.as_str()).err()?;
+        Some(FieldProblem::new(format!("spec.sync.{rule}[{n}].paths[{m}]"), bad.message, bad.help))
     };
     ignored
         .chain(co_owned)
         .flat_map(|(rule, n, paths)| paths.iter().enumerate().filter_map(move |(m, path)| problem(rule, n, m, path)))
         .collect()
-}
-
-fn unshared(app: &AppSpec) -> Vec<FieldProblem> {
-    let said =
-        [(!app.sync.ignore.is_empty(), "spec.sync.ignore"), (!app.sync.co_owners.is_empty(), "spec.sync.coOwners")];
-    let problem = |path| {
-        let message = "only resources of a Kubernetes cluster share fields with others";
-        FieldProblem::new(path, message, "remove it: on this target a resource is held as a whole")
-    };
-    said.into_iter().filter(|(said, _)| *said).map(|(_, path)| problem(path)).collect()
 }

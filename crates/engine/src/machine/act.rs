@@ -96,9 +96,9 @@ impl Machine {
     /// Records `entries` together with the intents of the next rank; ends the plan if there is
     /// none.
     fn begin_next_rank(&mut self, app: &AppId, mut entries: Vec<Entry>) {
-        let (Some(epoch), now, settings) = (self.tenure.epoch(), self.now, self.settings.clone()) else { return };
-        let leave_by = now + settings.leave_within;
-        let fence = Fence { epoch, leave_by, land_by: leave_by + settings.land_within };
+        let (Some(epoch), Some(kept)) = (self.tenure.epoch(), self.apps.get(app)) else { return };
+        let leave_by = self.now + self.settings.leave_within;
+        let fence = Fence { epoch, leave_by, land_by: leave_by + self.lands_within(&kept.sent.target) };
         let steps = self.next_steps(app);
         let Some(batch) = self.batch_of(app) else { return };
         batch.fence = fence;
@@ -114,10 +114,10 @@ impl Machine {
             self.last_intent += 1;
             let intent = IntentId { epoch, number: self.last_intent };
             let work = Work { intent, step, acting_as: acting_as.clone(), priority };
-            let (step, intent) = (&work.step, intent_of(&work, app, plan, bundle, fence, now));
+            let (step, intent) = (&work.step, intent_of(&work, app, plan, bundle, fence, self.now));
             let put = Change::PutClaim { claim: Arc::new(step.claim.clone()), from: step.from.clone() };
             let subject = format!("{app} {}", step.key);
-            let entry = Entry::new(Kind::Intent, app.scope.clone(), subject, super::entries::engine(), now);
+            let entry = Entry::new(Kind::Intent, app.scope.clone(), subject, super::entries::engine(), self.now);
             let entry = entry.with_data("cause", step.cause.to_string()).with_data("verb", step.verb.to_string());
             let entry = told_of_holders(entry, step);
             entries.push(entry.with_change(put).with_change(Change::OpenIntent { intent }));

@@ -15,6 +15,7 @@ use setpoint_core::mutant::Mutant;
 use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_ledger::Kind;
+use setpoint_target::Effects;
 
 use crate::controls::{AppControl, Controls};
 use crate::effect::{Declined, Effect, NoteKind};
@@ -106,11 +107,13 @@ impl Machine {
         // Effects that this very process had under way before it lost its lease did not end with
         // another process.
         let first = !std::mem::replace(&mut self.held_before, true);
-        let ended_with_it = |target: &TargetIdentity| first && begins(target, self.settings.own_hands.as_deref());
-        let may_land = |target: &TargetIdentity| !ended_with_it(target) && !self.is_fencing(target);
-        let may_be_under_way = facts.intents.values().any(|intent| may_land(&intent.target));
-        let waits = may_be_under_way && !Mutant::ActBeforeTakeoverWait.is_on();
-        let act_from = if waits { self.landed_from() } else { self.now };
+        let may_land = |target: &&TargetIdentity| {
+            let effects = self.effects_on(target);
+            !(effects.fences || first && effects.ends_with_agent)
+        };
+        let under_way = facts.intents.values().map(|intent| &intent.target).filter(may_land);
+        let landed = under_way.map(|target| self.landed_from(target)).max();
+        let act_from = landed.filter(|_| !Mutant::ActBeforeTakeoverWait.is_on()).unwrap_or(self.now);
         self.tenure = Tenure::Holding { epoch, expires, act_from };
         self.timers.set(Timer::LeaseEnd, expires);
         self.timers.set(Timer::Renew, self.half_way_to(expires));
@@ -119,15 +122,22 @@ impl Machine {
         self.take_up(facts, bundles);
     }
 
-    /// Returns the instant from which no effect of a former holder can land any more.
-    fn landed_from(&self) -> Timestamp {
-        let under_way = self.settings.leave_within + self.settings.land_within;
+    /// Returns the instant from which no effect of a former holder on a target can land any more.
+    fn landed_from(&self, target: &TargetIdentity) -> Timestamp {
+        let under_way = self.settings.leave_within + self.lands_within(target);
         // Our clock may run up to twice as fast as the one that measured those limits.
         self.now + under_way + under_way + self.settings.skew
     }
 
-    fn is_fencing(&self, target: &TargetIdentity) -> bool {
-        begins(target, self.settings.fencing.as_deref())
+    /// Returns the time within which an effect on a target has landed, or never will.
+    pub(super) fn lands_within(&self, target: &TargetIdentity) -> Span {
+        self.effects_on(target).lands_within.unwrap_or(self.settings.land_within)
+    }
+
+    /// Returns how changes of a target end. The target may not be connected yet, so this is known by
+    /// its identity alone.
+    fn effects_on(&self, target: &TargetIdentity) -> Effects {
+        self.settings.effects.get(target.family()).copied().unwrap_or_default()
     }
 
     /// Returns when to find out how a former holder's change ended. On a fencing target, a change
@@ -135,7 +145,8 @@ impl Machine {
     /// has to wait.
     fn settles_former_from(&self, intent: &Intent) -> Timestamp {
         let names_version = intent.expect.as_ref().is_some_and(|expect| expect.version.is_some());
-        if self.is_fencing(&intent.target) && !names_version { self.landed_from() } else { self.act_from() }
+        let waits = self.effects_on(&intent.target).fences && !names_version;
+        if waits { self.landed_from(&intent.target) } else { self.act_from() }
     }
 
     /// Builds the memory from durable facts.
@@ -415,8 +426,8 @@ impl Machine {
         }
         let (from, to) = (kept.sent.target.clone(), control.target.clone());
         let text = format!(
-            "the target of {app} is now {to}, but its objects are on {from}: the app is frozen. Correct the kubeconfig or the \
-             address, or name its former target again; to move it, retire it first or give it another name"
+            "the target of {app} is now {to}, but its objects are on {from}: the app is frozen. Correct the Target \
+             document or the files that it names, or name its former target again; to move it, retire it first or give it another name"
         );
         self.tell(NoteKind::TargetMoved, app.to_string(), text);
         (None, Some(to))
@@ -426,8 +437,4 @@ impl Machine {
     pub(super) fn apps_on(&self, target: &TargetIdentity) -> Vec<AppId> {
         self.apps.iter().filter(|(_, kept)| kept.sent.target == *target).map(|(app, _)| app.clone()).collect()
     }
-}
-
-fn begins(target: &TargetIdentity, prefix: Option<&str>) -> bool {
-    prefix.is_some_and(|prefix| target.as_str().starts_with(prefix))
 }

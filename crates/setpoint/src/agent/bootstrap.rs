@@ -15,6 +15,8 @@ use setpoint_engine::accept::repository;
 use setpoint_engine::{AppControl, Controls, Mode, OnFailure, StoreControl};
 use setpoint_ledger::anchor::AnchorFile;
 
+use crate::families::families;
+
 /// The bootstrap document, and the names of the app and the store that it declares.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
@@ -38,7 +40,8 @@ impl Bootstrap {
     pub fn read(path: &Path) -> Result<Self, BootstrapError> {
         let text = fs::read_to_string(path).map_err(|source| BootstrapError::Io { path: path.to_owned(), source })?;
         let refused = |problems: setpoint_yaml::Diagnostics| BootstrapError::Refused { problems: problems.to_string() };
-        let mut documents = read_documents(&path.display().to_string(), &text).map_err(refused)?;
+        let mut documents =
+            read_documents(&path.display().to_string(), &text, families(None).kinds()).map_err(refused)?;
         let not_one = |found: String| BootstrapError::NotOne { path: path.to_owned(), found };
         match (documents.pop(), documents.len()) {
             (Some(document), 0) => match document.spec {

@@ -1,51 +1,31 @@
 //! Connects to the systems that documents declare: a Store document to a Git store, a Target
-//! document to a host or a cluster.
+//! document to a target of its family.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use setpoint_core::digest::{Digest, DigestKey};
-use setpoint_core::key::Key;
-use setpoint_core::value::Value;
-use setpoint_documents::{
-    FieldProblem, Reference, RelativePath, StoreCredentials, StoreSpec, TargetFamily, TargetSpec,
-};
-use setpoint_engine::accept::{Kinds, after_implied, store_path};
-use setpoint_ledger_sql::Scratch;
+use setpoint_core::digest::Digest;
+use setpoint_documents::{Reference, RelativePath, StoreCredentials, StoreSpec, TargetSpec};
+use setpoint_engine::accept::store_path;
 use setpoint_store::{Store, StoreError, StorePath};
 use setpoint_store_git::{Credentials, Follow, GitCache, GitOptions, GitStore, SshOptions};
-use setpoint_target::{Target, Unidentifiable};
-use setpoint_target_host::{HostOptions, HostResource, HostTarget};
-use setpoint_target_kube::{Complaint, KubeTarget};
+use setpoint_target::{Agent, Connection, Families, Kinds, Target};
 
 use tokio::task::AbortHandle;
-use tracing::warn;
 
 use super::bootstrap::Bootstrap;
-use super::cluster::{ClusterKinds, audit_tasks};
 use crate::complaint::told;
-use crate::doors::{Clock, OwnCluster};
-use crate::log::Log;
+use crate::doors::Clock;
 
 /// Creates connections.
 #[derive(Debug)]
 pub(super) struct Connector {
     pub(super) clock: Clock,
-    pub(super) digest_key: DigestKey,
-    pub(super) data: PathBuf,
-    /// The files and directories that this process itself needs: no app may declare them.
-    pub(super) own: Vec<PathBuf>,
-    /// The cluster that this process runs in.
-    pub(super) own_cluster: Option<OwnCluster>,
+    pub(super) families: Families,
+    pub(super) agent: Agent,
     /// Shared, so that several stores of one repository share one copy and one poll.
-    pub(super) cache: GitCache,
-    /// The name of this installation in clusters.
-    pub(super) installation: String,
-    pub(super) log: Log,
-    /// The disposable database.
-    pub(super) scratch: Option<Arc<Scratch>>,
+    pub(super) stores: GitCache,
 }
 
 /// A target, with the kinds that the accept plane needs to know.
@@ -53,29 +33,17 @@ pub(super) struct Connector {
 pub(super) struct Reach {
     pub(super) target: Arc<dyn Target>,
     pub(super) kinds: Arc<dyn Kinds + Send + Sync>,
-    /// The tasks of a cluster, which end when the last clone is dropped.
-    watching: Option<Arc<Watching>>,
+    /// The tasks of the target, which end when the last clone is dropped.
+    _tasks: Arc<Tasks>,
 }
 
-impl Reach {
-    /// Stores the state known of a cluster for the next process.
-    pub(super) async fn remember(&self) {
-        if let Some(watching) = &self.watching {
-            watching.cluster.remember().await;
-        }
-    }
-}
-
-/// The tasks that keep a cluster's streams open and follow its audit trail.
+/// The tasks of a connection: streams that are kept open, an audit trail that is followed.
 #[derive(Debug)]
-struct Watching {
-    cluster: KubeTarget,
-    tasks: Vec<AbortHandle>,
-}
+struct Tasks(Vec<AbortHandle>);
 
-impl Drop for Watching {
+impl Drop for Tasks {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(AbortHandle::abort);
+        self.0.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -85,7 +53,7 @@ impl Connector {
             Reference::Branch(branch) => Follow::branch(branch.as_str()),
             Reference::Tag(tag) => Follow::tag(tag.as_str()),
         };
-        let mut options = GitOptions::new(spec.url.as_str(), follow, self.cache.clone());
+        let mut options = GitOptions::new(spec.url.as_str(), follow, self.stores.clone());
         options.commit = spec.commit.as_ref().map(ToString::to_string);
         options.path = spec.path.as_ref().map(folder_of).transpose()?;
         options.shallow = spec.shallow;
@@ -99,7 +67,7 @@ impl Connector {
     pub(super) fn bootstrap_store(&self, bootstrap: &Bootstrap) -> Result<Arc<dyn Store>, StoreError> {
         let store = &bootstrap.spec.store;
         let mut options =
-            GitOptions::new(store.url.as_str(), Follow::branch(store.branch.as_str()), self.cache.clone());
+            GitOptions::new(store.url.as_str(), Follow::branch(store.branch.as_str()), self.stores.clone());
         options.allow_local = true;
         options.authorities = store.authorities.as_ref().map(|file| file.as_str().into());
         let known_hosts = store.known_hosts.as_ref().map(|file| file.as_str().into());
@@ -107,53 +75,21 @@ impl Connector {
         Ok(Arc::new(GitStore::open(options)?))
     }
 
-    /// Returns a digest of the kubeconfig of a connection, to detect changes of it; `None` if there
-    /// is none, or if it cannot be read.
-    pub(super) fn made_from(spec: &TargetSpec) -> Option<Digest> {
-        let file = spec.kubeconfig.as_ref()?;
-        fs::read(file.as_str()).ok().map(|text| Digest::of(&text))
+    /// Returns a digest of the files that a connection is made from, to detect changes of them;
+    /// `None` if there are none, or if any cannot be read.
+    pub(super) fn made_from(&self, spec: &TargetSpec) -> Option<Digest> {
+        let files = self.families.of(spec).sources(spec);
+        let read = files.iter().map(|file| fs::read(file).ok()).collect::<Option<Vec<_>>>()?;
+        (!read.is_empty()).then(|| Digest::of(&read.concat()))
     }
 
     /// Connects to a target; the error is for people.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the door: one task for each cluster and for each source of its audit trail, ended with its connection"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the door: the tasks of a target, ended with its connection")]
     pub(super) fn target(&self, spec: &TargetSpec) -> Result<Reach, String> {
-        match spec.family {
-            TargetFamily::Host => {
-                let clock = self.clock;
-                let root = spec.root.as_ref().map(|root| PathBuf::from(root.as_str()));
-                let mut options =
-                    HostOptions::new(root, self.data.clone(), Arc::new(move || clock.now()), self.digest_key.clone());
-                // The lock of the ledger's directory makes this process the only one of its
-                // installation.
-                options.alone = true;
-                options.own.clone_from(&self.own);
-                let log = self.log.clone();
-                options.complaint = Some(Arc::new(move |problem: &str| log.with(|| warn!("{problem}"))));
-                let host = Arc::new(HostTarget::open(options).map_err(|error| told(&error))?);
-                Ok(Reach { target: Arc::clone(&host) as _, kinds: Arc::new(HostKinds(host)), watching: None })
-            }
-            TargetFamily::Kubernetes => {
-                let cluster = self.cluster(spec)?;
-                let own_namespace = self.own_namespace(spec)?;
-                let mut tasks = vec![tokio::spawn(cluster.watch_task()).abort_handle()];
-                if let Some(audit) = &spec.audit {
-                    let log = self.log.clone();
-                    let complain: Complaint = Arc::new(move |problem: &str| log.with(|| warn!("{problem}")));
-                    let following = audit_tasks(&cluster, audit, &complain).into_iter();
-                    tasks.extend(following.map(|task| tokio::spawn(task).abort_handle()));
-                }
-                let watching = Watching { cluster: cluster.clone(), tasks };
-                let kinds = Arc::new(ClusterKinds { cluster: cluster.clone(), own_namespace });
-                Ok(Reach { target: Arc::new(cluster), kinds, watching: Some(Arc::new(watching)) })
-            }
-            TargetFamily::Memory => {
-                Err("this version does not support targets of this kind: use `kind: host` or `kind: kubernetes`"
-                    .to_owned())
-            }
-        }
+        let connected = self.families.of(spec).connect(spec, &self.agent);
+        let Connection { target, kinds, tasks } = connected.map_err(|error| told(error.as_ref()))?;
+        let tasks = tasks.into_iter().map(|task| tokio::spawn(task).abort_handle());
+        Ok(Reach { target, kinds, _tasks: Arc::new(Tasks(tasks.collect())) })
     }
 }
 
@@ -178,46 +114,4 @@ fn enter(options: &mut GitOptions, credentials: Option<&StoreCredentials>, known
 /// Converts a directory of a document to a path of a tree.
 pub(super) fn folder_of(path: &RelativePath) -> Result<StorePath, StoreError> {
     store_path(path).map_err(|bad| StoreError::refused(bad.to_string(), "correct the path"))
-}
-
-/// Checks an object of a host, as far as that needs no host.
-pub(crate) fn check_on_host(api_version: &str, kind: &str, body: &Value) -> Result<HostResource, Vec<FieldProblem>> {
-    if api_version != setpoint_target_host::API_VERSION {
-        let message = format!("a host has no `{api_version}`");
-        let help = format!("write `apiVersion: {}`", setpoint_target_host::API_VERSION);
-        return Err(vec![FieldProblem::new("apiVersion", message, help)]);
-    }
-    let problem =
-        |problem: setpoint_target_host::Problem| FieldProblem::new(problem.path, problem.message, problem.hint);
-    setpoint_target_host::check(kind, body).map_err(|problems| problems.into_iter().map(problem).collect())
-}
-
-/// The kinds of a host, for the accept plane.
-#[derive(Debug)]
-struct HostKinds(Arc<HostTarget>);
-
-impl Kinds for HostKinds {
-    fn check(&self, api_version: &str, kind: &str, body: &Value) -> Vec<FieldProblem> {
-        match check_on_host(api_version, kind, body) {
-            Ok(declared) if self.0.is_own(&declared) => {
-                let message = "the path belongs to Setpoint itself";
-                vec![FieldProblem::new("spec.path", message, "choose another path")]
-            }
-            Ok(_) => Vec::new(),
-            Err(problems) => problems,
-        }
-    }
-
-    fn key(&self, api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
-        self.0.key(api_version, kind, body)
-    }
-
-    fn after(&self, declared: &[(Key, &Value)]) -> BTreeMap<Key, BTreeSet<Key>> {
-        after_implied(declared, setpoint_target_host::implied_dependencies)
-    }
-
-    /// A directory with entries is never deleted, and removing a command undoes nothing.
-    fn is_protected(&self, _: &str, _: &str) -> bool {
-        false
-    }
 }

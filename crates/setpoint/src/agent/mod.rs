@@ -3,8 +3,8 @@
 //! - [`folder`], [`bootstrap`], [`opening`]: the identity of the installation, the location of its
 //!   control documents, and opening both with the ledger.
 //! - [`reloading`]: replacing the bootstrap document while the agent runs.
-//! - [`connect`], [`cluster`], [`sources`]: the stores and targets of the documents, and the accept
-//!   plane in production.
+//! - [`connect`], [`target_cache`], [`sources`]: the stores and targets of the documents, the cached
+//!   state of targets, and the accept plane in production.
 //! - [`footprints`], [`renders`], [`lineage`]: renders that can be skipped, the results of earlier
 //!   renders, and the ancestry of versions.
 //! - [`renderers`], [`shadows`]: external renderers, and their differences from Setpoint's own.
@@ -18,8 +18,6 @@
 mod answers;
 pub mod bootstrap;
 mod changes;
-
-mod cluster;
 mod connect;
 pub mod erasing;
 mod explaining;
@@ -40,6 +38,7 @@ mod shadows;
 mod showing;
 mod sources;
 mod summary;
+mod target_cache;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -51,19 +50,18 @@ use setpoint_engine::Settings;
 use setpoint_engine::machine::Standing;
 use setpoint_ledger::{Ledger, LedgerError, Origin};
 use setpoint_ledger_sql::{DirectoryLock, OpenError, Options, SqlLedger};
+use setpoint_target::Families;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use self::answers::Answers;
 use self::bootstrap::Bootstrap;
-pub(crate) use self::cluster::target_problems;
-pub(crate) use self::connect::check_on_host;
 use self::folder::DataFolder;
 use self::messages::Messages;
 use self::opening::{Opened, OpeningError, Purpose};
 use self::sources::Provider;
 pub(crate) use self::summary::set_back_of;
-use crate::doors::{Clock, OwnCluster};
+use crate::doors::Clock;
 use crate::interpreter::{self, Ended, Environment, Handle, Limits, OpenLedger, Steps, StopError};
 use crate::log::Log;
 
@@ -74,8 +72,8 @@ pub struct AgentOptions {
     pub data: PathBuf,
     pub clock: Clock,
     pub settings: Settings,
-    /// The cluster that the agent runs in, if any.
-    pub own_cluster: Option<OwnCluster>,
+    /// The families of targets that documents may declare.
+    pub families: Families,
     /// The path of this program, to start another process of it.
     pub program: PathBuf,
     pub log: Log,
@@ -111,9 +109,6 @@ pub struct RunningAgent {
     log: Log,
 }
 
-/// The prefix of targets that are changed by the process itself.
-const HOSTS: &str = "host-";
-
 /// The holder of the ledger's lease.
 const HOLDER: &str = "agent";
 
@@ -121,16 +116,15 @@ impl RunningAgent {
     /// Starts the agent. Locks the data directory: only one agent can use it.
     #[expect(clippy::disallowed_methods, reason = "the door: one task for the socket, ended by `stop`")]
     pub async fn start(options: AgentOptions) -> Result<Self, StartError> {
-        let AgentOptions { bootstrap, data, clock, mut settings, own_cluster, program, log } = options;
+        let AgentOptions { bootstrap, data, clock, mut settings, families, program, log } = options;
         // A directory in use or a damaged ledger is reported at once and not retried for ever.
         let Opened { folder, installation, ledger, ledger_options, provider, .. } =
-            opening::open(bootstrap.clone(), &data, Purpose::Hold, clock, (own_cluster, program), &log).await?;
+            opening::open(bootstrap.clone(), &data, Purpose::Hold, clock, (families.clone(), program), &log).await?;
         let origin = installation.origin.clone();
         let open_now: OpenNow = Arc::new(watch::Sender::new(None));
         // The lock of the ledger's directory makes this process the only one: effects that an
         // earlier process carried out itself have ended.
-        settings.own_hands = Some(HOSTS.to_owned());
-        settings.fencing = Some(setpoint_target_kube::IDENTITIES.to_owned());
+        settings.effects = families.effects();
         let messages = Arc::new(Messages {
             clock,
             installation: origin.to_string(),

@@ -4,17 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use setpoint_core::digest::Digest;
 use setpoint_ledger::Origin;
 use setpoint_ledger::anchor::AnchorFile;
 use setpoint_ledger::checkpoint::Checkpoint;
 use setpoint_ledger_sql::{DirectoryLock, OpenError, Options, Scratch, ScratchError, SqlLedger};
 use setpoint_store::StoreError;
 use setpoint_store_git::GitCache;
+use setpoint_target::{Agent, Families};
 use tracing::warn;
 
 use super::AgentOptions;
 use super::bootstrap::Bootstrap;
-use super::cluster::installation_name;
 use super::connect::Connector;
 use super::folder::{DataFolder, FolderError, Installation};
 use super::footprints::Footprints;
@@ -22,8 +23,9 @@ use super::renderers::Renderers;
 use super::renders::Renders;
 use super::shadows::Shadows;
 use super::sources::{Provider, Renderings};
+use super::target_cache::target_cache;
 use crate::complaint::told;
-use crate::doors::{self, Clock, OwnCluster};
+use crate::doors::{self, Clock};
 use crate::log::Log;
 
 /// The reason why an installation cannot be opened. Nothing was changed.
@@ -65,7 +67,7 @@ pub(super) async fn open(
     data: &Path,
     purpose: Purpose,
     clock: Clock,
-    (own_cluster, program): (Option<OwnCluster>, PathBuf),
+    (families, program): (Families, PathBuf),
     log: &Log,
 ) -> Result<Opened, OpeningError> {
     let failed = |source| OpeningError::Ledger { source };
@@ -96,17 +98,17 @@ pub(super) async fn open(
     let own_file = doors::this_program().ok();
     let anchor = bootstrap.anchor().map(|anchor| anchor.path().to_owned());
     let own = [folder.path().to_owned(), bootstrap.path.clone()].into_iter().chain(own_file).chain(anchor).collect();
-    let connector = Connector {
-        clock,
-        own,
-        own_cluster,
+    let log_of_targets = log.clone();
+    let agent = Agent {
+        clock: Arc::new(move || clock.now()),
         digest_key: installation.digest_key.clone(),
         data: folder.path().to_owned(),
-        cache: GitCache::at(folder.stores()),
-        installation: installation_name(&installation.origin.to_string()),
-        log: log.clone(),
-        scratch: scratch.clone(),
+        own,
+        installation: installation_name(&installation.origin.to_string()).into(),
+        log: Arc::new(move |problem: &str| log_of_targets.with(|| warn!("{problem}"))),
+        cache: target_cache(scratch.clone()),
     };
+    let connector = Connector { clock, agent, families, stores: GitCache::at(folder.stores()) };
     let footprints = Footprints::new(scratch, log.clone());
     let renders = Renders::open(folder.renders(), installation.digest_key.clone(), log.clone());
     let renderers = Renderers::new(bootstrap.spec.renderers.clone(), folder.trees(), program);
@@ -156,4 +158,9 @@ fn lost_log(anchor: Option<&AnchorFile>, origin: &Origin) -> Result<Option<Check
     })?;
     let said = text.and_then(|text| Checkpoint::read_unproven(&text).ok());
     Ok(said.filter(|said| said.origin != *origin))
+}
+
+/// Returns the name of an installation on its targets: short, and valid as a label.
+fn installation_name(origin: &str) -> String {
+    Digest::of(origin.as_bytes()).to_string().chars().filter(char::is_ascii_hexdigit).take(12).collect()
 }

@@ -57,10 +57,10 @@ pub async fn recover_lost(
     actor: Actor,
     reason: String,
 ) -> Result<(Recovered, Vec<AppId>), RecoveryError> {
-    let AgentOptions { bootstrap, data, clock, own_cluster, program, log, .. } = options;
+    let AgentOptions { bootstrap, data, clock, families, program, log, .. } = options;
     let anchor = bootstrap.anchor();
     // The ledger's lock prevents an agent from running meanwhile.
-    let opened = opening::open(bootstrap, &data, Purpose::Recover, clock, (own_cluster, program), &log).await?;
+    let opened = opening::open(bootstrap, &data, Purpose::Recover, clock, (families, program), &log).await?;
     let Opened { ledger, provider, lost, installation: Installation { origin, .. }, .. } = opened;
     let (bundles, targets) = declared(&provider).await?;
     let apps = bundles.iter().map(|bundle| bundle.app().clone()).collect();

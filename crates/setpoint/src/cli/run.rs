@@ -15,8 +15,9 @@ use super::{Context, Failure};
 use crate::agent::bootstrap::Bootstrap;
 use crate::agent::{AgentOptions, RunningAgent, set_back_of};
 use crate::complaint::told;
-use crate::doors::{self, Clock, OwnCluster, duration};
+use crate::doors::{self, Clock, duration};
 use crate::exit::Exit;
+use crate::families::families;
 use crate::log::{self, Log};
 
 /// Run the agent, which holds the apps of this installation
@@ -132,7 +133,7 @@ pub(super) fn options(config: &Path, log: LogArguments, context: &Context) -> Re
         data,
         clock: Clock::start(),
         settings: Settings::default(),
-        own_cluster: OwnCluster::read(),
+        families: families(doors::own_cluster()),
         program: doors::running_program(),
         log: log.open(context),
     })

@@ -1,7 +1,6 @@
 //! Checks a working directory before it is committed: the control documents, and the apps that they
 //! declare, with the checks of acceptance that need no connection to a target.
 
-mod kinds;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -16,9 +15,10 @@ use setpoint_engine::accept::{
 };
 use setpoint_render::Problem;
 use setpoint_store::{StoreError, StorePath, Tree};
+use setpoint_target::Families;
 use setpoint_yaml::visible_text;
 
-use crate::agent::target_problems;
+use crate::families::families;
 
 /// The directories to check.
 #[derive(Debug)]
@@ -104,7 +104,8 @@ pub(crate) enum NotChecked {
 pub(crate) fn check(directories: &Directories) -> Result<Checked, NotChecked> {
     let mut checked = Checked::default();
     let Some(root) = opened(&directories.root, &mut checked)? else { return Ok(checked) };
-    let documents = match documents_of(root.as_ref(), &directories.documents, &target_problems) {
+    let families = families(None);
+    let documents = match documents_of(root.as_ref(), &directories.documents, &families) {
         Ok((documents, _)) => documents,
         Err(NotRead::Refused { problems }) => {
             checked.problems.extend(problems.iter().map(|problem| Finding::new(None, problem)));
@@ -125,7 +126,7 @@ pub(crate) fn check(directories: &Directories) -> Result<Checked, NotChecked> {
         }
     }
     for app in documents.apps().keys() {
-        check_app(app, &documents, &trees, &mut checked);
+        check_app(app, (&documents, &families), &trees, &mut checked);
     }
     Ok(checked)
 }
@@ -147,7 +148,7 @@ fn opened(folder: &Path, checked: &mut Checked) -> Result<Option<Arc<dyn Tree>>,
     }
 }
 
-fn check_app(app: &AppId, documents: &ControlDocuments, trees: &Trees, checked: &mut Checked) {
+fn check_app(app: &AppId, (documents, families): (&ControlDocuments, &Families), trees: &Trees, checked: &mut Checked) {
     let source = documents.source(app).expect("the documents declare it");
     if let Some(missing) = source.stores().into_iter().find(|store| !trees.contains_key(store)) {
         let reason =
@@ -156,7 +157,7 @@ fn check_app(app: &AppId, documents: &ControlDocuments, trees: &Trees, checked: 
         return;
     }
     let target = documents.targets().get(&source.target).expect("references were checked");
-    let kinds = kinds::of(&target.spec);
+    let kinds = families.of(&target.spec).offline_kinds(&target.spec);
     let by = By { kinds: kinds.as_ref(), external: None, stop: None };
     let problems = match rendered(&source, trees, by) {
         Considered::Rendered { resources, warnings, .. } => {

@@ -1,7 +1,9 @@
 //! The examples of the repository, started as their READMEs describe, but in a temporary directory.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use setpoint::doors::Clock;
 use setpoint_api::answer::{AppDetail, AppState};
@@ -41,12 +43,16 @@ impl Example {
         let commands = commands.replace(DIRECTORY, &copied).replace("git init", &adapt);
         let mut shell = program("/bin/sh");
         shell.current_dir(&repository).arg("-euc").arg(format!("{setup}\n{commands}"));
-        for role in ["AUTHOR", "COMMITTER"] {
-            shell.env(format!("GIT_{role}_NAME"), "Test").env(format!("GIT_{role}_EMAIL"), "test@example.com");
-        }
-        let output = shell.output().expect("every system has a shell");
-        assert!(output.status.success(), "{commands}\n{}", String::from_utf8_lossy(&output.stderr));
+        run(shell, &commands);
         example
+    }
+
+    /// Commits the changes of the copy.
+    fn commit(&self, message: &str) {
+        let mut shell = program("/bin/sh");
+        let commands = format!("git add . && git commit -q -m '{message}'");
+        shell.current_dir(self.path()).arg("-euc").arg(&commands);
+        run(shell, &commands);
     }
 
     /// Returns the directory of the copy. The commands of the README create it.
@@ -62,6 +68,15 @@ impl Example {
     fn read(&self, file: &str) -> Option<String> {
         fs::read_to_string(self.path().join(file)).ok()
     }
+}
+
+/// Runs commands with a Git identity.
+fn run(mut shell: Command, commands: &str) {
+    for role in ["AUTHOR", "COMMITTER"] {
+        shell.env(format!("GIT_{role}_NAME"), "Test").env(format!("GIT_{role}_EMAIL"), "test@example.com");
+    }
+    let output = shell.output().expect("every system has a shell");
+    assert!(output.status.success(), "{commands}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
 async fn until(agent: &mut Agent, scope: &str, name: &str, what: &str, is: impl Fn(&AppDetail) -> bool) -> AppDetail {
@@ -89,6 +104,35 @@ async fn the_files_of_the_web_host_are_written_and_healed() {
     let is_healed = async |_: &Agent| (fs::read_to_string(&site).ok()? == declared).then_some(());
     agent.until("the configuration is healed", is_healed).await;
     agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lights_are_created_in_memory_and_follow_their_store() {
+    let example = Example::prepare("in-memory", "");
+    let mut agent = example.start().await;
+    let detail = until(&mut agent, "default", "lights", "has converged", has_converged).await;
+    assert_eq!(
+        lights(&agent).await,
+        (["memory-house".to_owned()].into(), ["hall", "kitchen"].map(String::from).into())
+    );
+
+    let declared = example.read("apps/lights/lights.yaml").expect("it is in the repository");
+    let more = format!("{declared}---\n{}", declared.replace("kitchen", "porch").replace("hall", "cellar"));
+    fs::write(example.path().join("apps/lights/lights.yaml"), more).expect("it is ours");
+    example.commit("Declare more lights");
+    let is_newer = |now: &AppDetail| has_converged(now) && now.resources.len() == 2 * detail.resources.len();
+    until(&mut agent, "default", "lights", "has converged again", is_newer).await;
+    assert_eq!(lights(&agent).await.1, ["cellar", "hall", "kitchen", "porch"].map(String::from).into());
+    agent.stop().await;
+}
+
+/// Returns the identities of the target, and the names of the objects that exist on it.
+async fn lights(agent: &Agent) -> (BTreeSet<String>, BTreeSet<String>) {
+    let app = AppId::new(Scope::default_scope(), AppName::new("lights").expect("a valid name"));
+    let tree = agent.client().tree(app).await.expect("it is reachable");
+    let present = tree.objects.iter().filter(|object| object.present);
+    let names = present.map(|object| object.key.name().to_owned());
+    ([tree.target.to_string()].into(), names.collect())
 }
 
 mod envtest {

@@ -6,8 +6,8 @@ mod envtest {
     use std::path::PathBuf;
 
     use serde_json::json;
-    use setpoint::doors::OwnCluster;
     use setpoint_api::answer::AppDetail;
+    use setpoint_target_kube::OwnCluster;
 
     use super::super::cluster::envtest::Scene;
     use super::super::lab::Agent;

@@ -12,7 +12,8 @@ use std::time::Duration;
 use setpoint::agent::bootstrap::Bootstrap;
 use setpoint::agent::folder::DataFolder;
 use setpoint::agent::{AgentOptions, RunningAgent};
-use setpoint::doors::{Clock, OwnCluster};
+use setpoint::doors::Clock;
+use setpoint::families::families;
 use setpoint::log::{CollectedLines, Log};
 use setpoint_api::answer::{AppDetail, AppState, DriftRecord, Ordered, Overview};
 use setpoint_api::question::{DriftQuestion, OrderKind, OrderRequest};
@@ -23,6 +24,7 @@ use setpoint_core::time::Span;
 use setpoint_engine::Settings;
 use setpoint_ledger::Ledger;
 use setpoint_ledger_sql::{Options, SqlLedger};
+use setpoint_target_kube::OwnCluster;
 use setpoint_testbed::{GitRepository, Item};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -310,7 +312,7 @@ impl Agent {
             data,
             clock,
             settings,
-            own_cluster,
+            families: families(own_cluster),
             program: program(),
             log: Log::collecting(&log),
         };

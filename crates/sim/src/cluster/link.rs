@@ -10,8 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use setpoint_core::digest::DigestKey;
 use setpoint_core::time::Timestamp;
 use setpoint_engine::Event;
+use setpoint_target::ProcessCache;
 use setpoint_target::{Fence, Target, Work};
-use setpoint_target_kube::{KubeOptions, KubeTarget, ShortMemory};
+use setpoint_target_kube::{KubeOptions, KubeTarget};
 
 use super::INSTALLATION;
 use super::wire::{Handle, SentRequests, SimWire};
@@ -83,7 +84,7 @@ pub(super) struct Moved {
 impl Link {
     pub(super) fn new(
         life: u32,
-        memory: Arc<ShortMemory>,
+        memory: Arc<ProcessCache>,
         now: Timestamp,
         identity: &setpoint_core::name::TargetIdentity,
     ) -> Self {

@@ -29,7 +29,7 @@ use setpoint_core::intent::IntentId;
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_kube_world::{Backup, Server};
-use setpoint_target_kube::ShortMemory;
+use setpoint_target::ProcessCache;
 
 pub(crate) use link::{Errand, Link};
 pub(crate) use streams::Stream;
@@ -52,7 +52,7 @@ pub(crate) struct Cluster {
     /// The links by instance; only of those that are up.
     pub(crate) links: BTreeMap<usize, Link>,
     /// The memory that each instance keeps from one run to the next.
-    memories: BTreeMap<usize, Arc<ShortMemory>>,
+    memories: BTreeMap<usize, Arc<ProcessCache>>,
     streams: Vec<Stream>,
     /// The intents under which objects were created and last written, and the resulting version, by
     /// UID.

@@ -12,6 +12,7 @@ use setpoint_core::resource::Resource;
 use setpoint_core::secret::SecretRef;
 use setpoint_core::time::Span;
 use setpoint_core::value::Value;
+use setpoint_target::Unidentifiable;
 
 use crate::path::HostPath;
 
@@ -184,6 +185,11 @@ pub(crate) fn check_resource(resource: &Resource) -> Result<HostResource, String
         return Err(format!("it declares {}, not {}: render the app again", read.key(), resource.key));
     }
     Ok(read)
+}
+
+/// Returns the key of a declared object.
+pub(crate) fn key_of(api_version: &str, kind: &str, body: &Value) -> Result<Key, Unidentifiable> {
+    read_as(api_version, kind, body).map(|resource| resource.key()).map_err(|problem| Unidentifiable { problem })
 }
 
 /// Checks the API version, then calls [`check`] and joins all problems into one text.

@@ -4,10 +4,12 @@
 //! - [`kubeconfig`]: the same, read strictly from a kubeconfig file.
 //! - [`HttpWire`]: requests and streams over it.
 
+mod connect;
 mod connection;
 mod counting;
 mod kubeconfig;
 mod network;
 
+pub(crate) use connect::connect;
 pub use connection::{ClientCertificate, Connection, ConnectionError, Token};
 pub use network::HttpWire;

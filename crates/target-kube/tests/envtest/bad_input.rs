@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 use setpoint_core::live::Presence;
 use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
+use setpoint_target::ProcessCache;
 use setpoint_target::{Asker, Outcome, Refusal, RefusalClass, Settlement, Target};
-use setpoint_target_kube::ShortMemory;
 use setpoint_testbed::kube::{Extension, Fault, Rule};
 
 use super::definitions::{fields, version};
@@ -46,7 +46,7 @@ fn refused(outcome: &Outcome) -> &Refusal {
 async fn a_kind_that_nobody_defined_is_refused_for_now_and_taken_once_it_is_defined() {
     let mut scene = Scene::with("undefined", |options| {
         options.trust_streams = false;
-        options.memory = Arc::new(ShortMemory::default());
+        options.memory = Arc::new(ProcessCache::default());
     })
     .await;
     let api_version = format!("{}/v1", scene.group());
@@ -83,7 +83,7 @@ async fn a_kind_that_nobody_defined_is_refused_for_now_and_taken_once_it_is_defi
 async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_server() {
     let mut scene = Scene::with("extended", |options| {
         options.trust_streams = false;
-        options.memory = Arc::new(ShortMemory::default());
+        options.memory = Arc::new(ProcessCache::default());
     })
     .await;
     let group = scene.group();
@@ -118,7 +118,7 @@ async fn what_a_server_of_its_own_keeps_is_not_gone_when_nobody_names_that_serve
         scene.restart(|_| {});
     }
     // A process without records knows from the claim that the object existed.
-    scene.restart(|options| options.memory = Arc::new(ShortMemory::default()));
+    scene.restart(|options| options.memory = Arc::new(ProcessCache::default()));
     until("nothing is known of it", async || told(&scene.observe_undeclared(&declared.key).await)).await;
     scene.make(&service);
     let back = async || match scene.observe_undeclared(&declared.key).await {

@@ -10,8 +10,9 @@ use setpoint_core::live::{Health, Presence};
 use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_kube::object;
+use setpoint_target::ProcessCache;
 use setpoint_target::{Asker, Outcome, RefusalClass, Settlement, Target};
-use setpoint_target_kube::{Call, ShortMemory};
+use setpoint_target_kube::Call;
 use setpoint_testbed::kube::{Fault, Rule};
 
 use super::definitions::{fields, version};
@@ -421,7 +422,7 @@ async fn f14_a_write_that_was_cancelled_and_an_event_that_was_lost_leave_nothing
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f15_what_is_remembered_of_one_cluster_says_nothing_about_another() {
-    let memory = Arc::new(ShortMemory::default());
+    let memory = Arc::new(ProcessCache::default());
     let kept = Arc::clone(&memory);
     let mut here = Scene::with("here", move |options| {
         options.memory = kept;

@@ -12,7 +12,7 @@ use setpoint_core::name::TargetIdentity;
 use setpoint_core::observed::Observed;
 use setpoint_core::time::Span;
 use setpoint_target::{Asker, Target};
-use setpoint_target_kube::{Changes, Forgotten, Memory, Remembered, ShortMemory};
+use setpoint_target::{Cache, CacheChanges, CacheError, CachedBytes, ProcessCache};
 use setpoint_testbed::kube::proxy::Seen;
 use setpoint_testbed::kube::{Fault, Rule};
 
@@ -234,7 +234,7 @@ async fn lists_and_streams_of_secrets_bring_their_metadata_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
-    let memory = Arc::new(ShortMemory::default());
+    let memory = Arc::new(ProcessCache::default());
     let kept = Arc::clone(&memory);
     let mut scene = Scene::with("memory", move |options| options.memory = kept).await;
     let (still, edited) = (scene.config_map("a", &[("mode", "1")]), scene.config_map("b", &[("mode", "1")]));
@@ -269,13 +269,13 @@ async fn a_new_process_that_remembers_asks_for_nothing_but_the_list() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn drift_that_is_left_alone_is_found_by_each_process_that_follows() {
-    let mut scene = Scene::with("heirs", |options| options.memory = Arc::new(ShortMemory::default())).await;
+    let mut scene = Scene::with("heirs", |options| options.memory = Arc::new(ProcessCache::default())).await;
     let declared = scene.config_map("a", &[("mode", "1")]);
     scene.have(&declared).await;
     scene.edit(&scene.config_map("a", &[("mode", "9")]), "stranger");
     // The first process that follows knows nothing of it; the others know the records of the one
     // before.
-    scene.restart(|options| options.memory = Arc::new(ShortMemory::default()));
+    scene.restart(|options| options.memory = Arc::new(ProcessCache::default()));
     for _ in 0..3 {
         assert_ne!(scene.live(&declared).await.value, declared.body);
         scene.caught_up().await;
@@ -287,19 +287,19 @@ async fn drift_that_is_left_alone_is_found_by_each_process_that_follows() {
 
 /// A memory that stores nothing while it is full.
 #[derive(Debug)]
-struct FullMemory {
+struct FullCache {
     is_full: AtomicBool,
-    holds: ShortMemory,
+    holds: ProcessCache,
 }
 
-impl Memory for FullMemory {
-    fn load<'a>(&'a self, target: &'a TargetIdentity) -> BoxFuture<'a, Result<Remembered, Forgotten>> {
+impl Cache for FullCache {
+    fn load<'a>(&'a self, target: &'a TargetIdentity) -> BoxFuture<'a, Result<CachedBytes, CacheError>> {
         self.holds.load(target)
     }
 
-    fn store<'a>(&'a self, target: &'a TargetIdentity, changes: Changes) -> BoxFuture<'a, Result<(), Forgotten>> {
+    fn store<'a>(&'a self, target: &'a TargetIdentity, changes: CacheChanges) -> BoxFuture<'a, Result<(), CacheError>> {
         match self.is_full.load(Ordering::SeqCst) {
-            true => Box::pin(std::future::ready(Err(Forgotten { detail: "the disk is full".to_owned() }))),
+            true => Box::pin(std::future::ready(Err(CacheError { detail: "the disk is full".to_owned() }))),
             false => self.holds.store(target, changes),
         }
     }
@@ -307,7 +307,7 @@ impl Memory for FullMemory {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_could_not_be_stored_is_stored_later() {
-    let memory = Arc::new(FullMemory { is_full: AtomicBool::new(true), holds: ShortMemory::default() });
+    let memory = Arc::new(FullCache { is_full: AtomicBool::new(true), holds: ProcessCache::default() });
     let kept = Arc::clone(&memory);
     let scene = Scene::with("full", move |options| {
         options.trust_streams = false;
@@ -335,7 +335,7 @@ async fn what_could_not_be_stored_is_stored_later() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_process_whose_stream_fails_looks_for_itself() {
-    let memory = Arc::new(ShortMemory::default());
+    let memory = Arc::new(ProcessCache::default());
     let kept = Arc::clone(&memory);
     let mut scene = Scene::with("streamless", move |options| options.memory = kept).await;
     let declared = scene.config_map("a", &[("mode", "1")]);

@@ -7,15 +7,15 @@ use setpoint_core::live::{Live, Presence};
 use setpoint_core::observed::Observed;
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
+use setpoint_target::ProcessCache;
 use setpoint_target::{Asker, Target as _, Wanted};
-use setpoint_target_kube::ShortMemory;
 use setpoint_target_kube::wire::Method;
 
 use super::scene::{Scene, path};
 
 /// Builds a target that knows this object to be in place by its record, without a request.
 async fn at_rest() -> (Scene, Arc<Resource>) {
-    let scene = Scene::streaming(|options| options.memory = Arc::new(ShortMemory::default())).await;
+    let scene = Scene::streaming(|options| options.memory = Arc::new(ProcessCache::default())).await;
     let declared = scene.config_map("a", "1");
     scene.live_after_making(&declared).await;
     (scene, declared)

@@ -1,6 +1,6 @@
 //! The target in memory. [`MemoryWorld`] is plain, synchronous and deterministic: the simulator
 //! calls it directly, and a clone of it is a snapshot. [`MemoryTarget`] implements the
-//! [`crate::Target`] trait with it and adds faults.
+//! [`crate::Target`] trait with it and adds faults. [`MemoryFamily`] lets documents declare it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,10 +17,12 @@ use setpoint_core::value::Value;
 use crate::contract::{Capabilities, Granularity, Refusal, RefusalClass};
 
 mod effect;
+mod family;
 mod naming;
 mod settling;
 mod shared;
 
+pub use family::{MemoryFamily, MemorySection};
 pub use shared::{Fault, MemoryTarget};
 
 /// An immutable field: it keeps its value from the creation of the object.

@@ -2,6 +2,7 @@
 //! inject.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::future::{poll_fn, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -32,16 +33,24 @@ pub enum Fault {
     Unavailable { retry_after: Option<Span> },
 }
 
+/// Returns the instant at which effects leave and intents are settled.
+type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
 /// [`MemoryWorld`] behind the [`Target`] trait. Clones share it, and a hint reaches one of them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MemoryTarget(Arc<Mutex<Shared>>);
 
-#[derive(Debug)]
+impl fmt::Debug for MemoryTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MemoryTarget").field(&self.shared().expected).finish()
+    }
+}
+
 struct Shared {
     world: MemoryWorld,
     /// The system that this target was built for.
     expected: TargetIdentity,
-    now: Timestamp,
+    clock: Clock,
     faults: VecDeque<Fault>,
     hidden: BTreeMap<Key, UnknownReason>,
     events_lost: bool,
@@ -53,7 +62,7 @@ impl MemoryTarget {
         Self(Arc::new(Mutex::new(Shared {
             expected: world.identity().clone(),
             world,
-            now: Timestamp::default(),
+            clock: Arc::new(Timestamp::default),
             faults: VecDeque::new(),
             hidden: BTreeMap::new(),
             events_lost: false,
@@ -71,7 +80,12 @@ impl MemoryTarget {
 
     /// Sets the instant at which effects leave and intents are settled, until it is set again.
     pub fn set_now(&self, now: Timestamp) {
-        self.shared().now = now;
+        self.follow(Arc::new(move || now));
+    }
+
+    /// Uses this clock from now on.
+    pub fn follow(&self, clock: Clock) {
+        self.shared().clock = clock;
     }
 
     /// Adds a fault for the next call of `execute` that has none yet.
@@ -145,7 +159,8 @@ impl Shared {
     }
 
     fn execute_all(&mut self, work: &[Work], fence: Fence) -> Vec<Outcome> {
-        let outcomes = work.iter().map(|work| self.world.execute_one(work, fence, self.now)).collect();
+        let now = (self.clock)();
+        let outcomes = work.iter().map(|work| self.world.execute_one(work, fence, now)).collect();
         self.wake();
         outcomes
     }
@@ -210,7 +225,7 @@ impl Target for MemoryTarget {
         let shared = self.shared();
         answer(match shared.blindness(&intent.key) {
             Some(reason) => Settlement::Unknown { detail: reason.to_string() },
-            None => shared.world.settle(intent, declared, shared.now),
+            None => shared.world.settle(intent, declared, (shared.clock)()),
         })
     }
 

@@ -2,7 +2,7 @@
 //! the date line.
 
 use proptest::prelude::*;
-use setpoint_documents::{Spec, read_documents};
+use setpoint_documents::{Spec, TargetKinds, read_documents};
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn windows(list: &str) -> Vec<Window> {
         "apiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: a }}\nspec:\n  component: a\n  environment: a\n  \
          inputs: [{{ name: a, store: s, path: a }}]\n  target: t\n  sync: {{ windows: {list} }}\n"
     );
-    let documents = read_documents("a.yaml", &text).unwrap();
+    let documents = read_documents("a.yaml", &text, &TargetKinds::default()).unwrap();
     let Spec::App(app) = &documents[0].spec else { panic!("an App") };
     app.sync.windows.clone()
 }

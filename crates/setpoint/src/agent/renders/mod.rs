@@ -25,9 +25,8 @@ use setpoint_core::digest::DigestKey;
 use setpoint_core::name::AppId;
 use setpoint_core::resource::Resource;
 use setpoint_core::secret::holds_secrets;
-use setpoint_engine::accept::{
-    AppSource, By, Considered, Footprint, Kinds, Trees, known_beforehand, recalled, rendered,
-};
+use setpoint_engine::accept::{AppSource, By, Considered, Footprint, Trees, known_beforehand, recalled, rendered};
+use setpoint_target::Kinds;
 use tracing::warn;
 
 use self::cache::{Bounds, Name, RenderCache};

@@ -10,11 +10,12 @@ use setpoint_core::key::Key;
 use setpoint_core::name::StoreName;
 use setpoint_core::value::Value;
 use setpoint_documents::FieldProblem;
-use setpoint_engine::accept::{ControlDocuments, after_implied, documents_of};
+use setpoint_engine::accept::{ControlDocuments, documents_of};
 use setpoint_store::{MemoryTree, StorePath, Tree};
-use setpoint_target::Unidentifiable;
+use setpoint_target::{Unidentifiable, after_implied};
 
 use super::*;
+use crate::families::families;
 use crate::log::{CollectedLines, Log};
 
 /// Identifies every object by its name.
@@ -59,7 +60,7 @@ impl Scene {
                     ---\napiVersion: setpoint.dev/v1\nkind: Target\nmetadata: { name: here }\nspec: { kind: host, root: /srv/here }\n";
         let text = format!("{rest}{}{}", app("one"), app("two"));
         let read =
-            documents_of(&MemoryTree::of([("control/all.yaml", text.as_str())]), &path("control"), &|_| Vec::new());
+            documents_of(&MemoryTree::of([("control/all.yaml", text.as_str())]), &path("control"), &families(None));
         let Ok((documents, _)) = read else { panic!("the documents are valid") };
         let folder = tempfile::tempdir().expect("a folder");
         Self { folder, documents, said: CollectedLines::default(), bounds: Bounds::default() }

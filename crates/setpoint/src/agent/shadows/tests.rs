@@ -7,6 +7,7 @@ use setpoint_engine::accept::documents_of;
 use setpoint_store::{MemoryTree, StorePath};
 
 use super::*;
+use crate::families::families;
 use crate::log::{CollectedLines, Log};
 
 /// An agent's shadows, whose programs cannot be run.
@@ -48,7 +49,7 @@ pub(super) fn declared(folder: &str, digit: char) -> (AppSource, Shadow) {
     );
     let tree = MemoryTree::of([("control/all.yaml", text.as_str())]);
     let folder = StorePath::new("control").expect("a path");
-    let Ok((documents, _)) = documents_of(&tree, &folder, &|_| Vec::new()) else { panic!("the documents are valid") };
+    let Ok((documents, _)) = documents_of(&tree, &folder, &families(None)) else { panic!("the documents are valid") };
     let shadow = documents.apps()[&app()].spec.kustomize.shadow.clone();
     (documents.source(&app()).expect("the app is declared"), shadow.expect("it has one"))
 }

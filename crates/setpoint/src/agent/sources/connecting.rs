@@ -12,8 +12,8 @@ use setpoint_documents::TargetSpec;
 use setpoint_engine::accept::{ControlDocuments, ReachedTarget};
 use tracing::warn;
 
-use super::{Connected, Provider, kind_of};
-use crate::agent::connect::{Connector, Reach};
+use super::{Connected, Provider};
+use crate::agent::connect::Reach;
 
 impl Provider {
     /// Keeps connections whose documents are unchanged, creates new ones, and closes the others.
@@ -67,25 +67,25 @@ impl Provider {
         }
         let waiting = documents.apps().iter().filter(|(_, app)| app.spec.target == *name);
         let waiting = waiting.map(|(id, _)| id.clone()).collect();
-        let kind = documents.targets().get(name).map(|document| kind_of(&document.spec)).unwrap_or_default();
+        let kind = documents.targets().get(name).map(|document| document.spec.kind.to_owned()).unwrap_or_default();
         UnreachedTarget { target: name.clone(), kind, problem, waiting }
     }
 
-    /// Returns the identity of a target, the digest of its kubeconfig, and a connection: the
-    /// existing one, or a new one. A new one is also created if the kubeconfig has changed, and if
-    /// another system responds than before: a connection trusts one system only.
+    /// Returns the identity of a target, the digest of the files it is connected by, and a
+    /// connection: the existing one, or a new one. A new one is also created if one of these files
+    /// has changed, and if another system responds than before: a connection trusts one system only.
     async fn reach(
         &self,
         name: &TargetName,
         spec: &TargetSpec,
     ) -> Result<(TargetIdentity, Option<Digest>, Reach), String> {
         // Read before the connection is created: a later change is noticed the next time.
-        let made_from = Connector::made_from(spec);
+        let made_from = self.connector.made_from(spec);
         let (kept, before) = {
             let mut state = self.state();
             (state.targets.remove(name), state.identities.get(name).cloned())
         };
-        // A kubeconfig that cannot be read does not invalidate the existing connection.
+        // A file that cannot be read does not invalidate the existing connection.
         let is_current = |kept: &Connected<TargetSpec, Reach>| {
             kept.spec.as_ref() == Some(spec) && (made_from.is_none() || kept.made_from == made_from)
         };

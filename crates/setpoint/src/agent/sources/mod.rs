@@ -18,16 +18,15 @@ use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
-use setpoint_documents::{StoreSpec, TargetFamily, TargetSpec};
-use setpoint_engine::accept::{AppSource, By, Considered, ControlDocuments, Kinds, NotRead, documents_of};
+use setpoint_documents::{StoreSpec, TargetSpec};
+use setpoint_engine::accept::{AppSource, By, Considered, ControlDocuments, NotRead, documents_of};
 use setpoint_engine::{Controls, RenderOutcome};
 use setpoint_store::{ReadSet, Store, StoreError, StorePath, Tree};
-use setpoint_target::{Answer, Target};
+use setpoint_target::{Answer, Families, Kinds, Target};
 use tracing::{debug, error, info, warn};
 
 use self::working::Work;
 use super::bootstrap::Bootstrap;
-use super::cluster::target_problems;
 use super::connect::{Connector, Reach, folder_of};
 use super::footprints::Footprints;
 use super::lineage::{Lineages, worse};
@@ -92,7 +91,7 @@ struct State {
 struct Connected<S, C> {
     /// `None` for the bootstrap's store.
     spec: Option<S>,
-    /// The kubeconfig it was created from, which can change too.
+    /// The files it was created from, which can change too.
     made_from: Option<Digest>,
     connection: C,
 }
@@ -104,15 +103,6 @@ pub(super) struct Connection {
     pub(super) kind: String,
     pub(super) identity: TargetIdentity,
     pub(super) target: Arc<dyn Target>,
-}
-
-fn kind_of(spec: &TargetSpec) -> String {
-    let kind = match spec.family {
-        TargetFamily::Host => "host",
-        TargetFamily::Kubernetes => "kubernetes",
-        TargetFamily::Memory => "memory",
-    };
-    kind.to_owned()
 }
 
 impl Provider {
@@ -171,6 +161,10 @@ impl Provider {
         self.installed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn families(&self) -> &Families {
+        &self.connector.families
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,7 +184,7 @@ impl Provider {
     pub(super) async fn close(&self) {
         let reaches: Vec<Reach> = self.state().targets.values().map(|target| target.connection.clone()).collect();
         for reach in reaches {
-            reach.remember().await;
+            reach.target.remember().await;
         }
         self.footprints.close().await;
     }
@@ -230,7 +224,7 @@ impl Provider {
         let connected = state.targets.iter().filter_map(|(name, connected)| {
             Some(Connection {
                 name: name.clone(),
-                kind: connected.spec.as_ref().map(kind_of).unwrap_or_default(),
+                kind: connected.spec.as_ref().map(|spec| spec.kind.to_owned()).unwrap_or_default(),
                 identity: state.identities.get(name)?.clone(),
                 target: Arc::clone(&connected.connection.target),
             })
@@ -315,8 +309,8 @@ impl Provider {
             Some(Err(error)) => return Candidate::Failed(error.into()),
             Some(Ok(false)) | None => {}
         }
-        let folder = self.installed().folder.clone();
-        let read = self.work.done(Bootstrap::root(), move |_| documents_of(tree.as_ref(), &folder, &target_problems));
+        let (folder, families) = (self.installed().folder.clone(), self.families().clone());
+        let read = self.work.done(Bootstrap::root(), move |_| documents_of(tree.as_ref(), &folder, &families));
         match read.await.unwrap_or_else(|why| Err(NotRead::Failed { reason: why.into() })) {
             Ok((documents, reads)) => {
                 let resources = documents.resources();
@@ -490,7 +484,7 @@ impl Sources for Provider {
         known: &'a BTreeMap<AppId, TargetIdentity>,
     ) -> Answer<'a, Option<Governed>> {
         Box::pin(async move {
-            match ControlDocuments::from_bundle(bundle) {
+            match ControlDocuments::from_bundle(bundle, self.families()) {
                 Ok(documents) => Some(self.governed(Arc::new(documents), bundle.digest(), known).await),
                 Err(problems) => {
                     // They were valid when they were accepted, perhaps by another version of this
