@@ -96,8 +96,8 @@ pub enum Setback {
 }
 
 impl Why {
-    /// Reports whether the change only waits for another object or app: that one has the reason
-    /// that a person looks for.
+    /// Reports whether the change only waits for another object or app, which has the reason that a
+    /// person needs.
     pub fn is_consequence(&self) -> bool {
         matches!(
             self,

@@ -90,7 +90,8 @@ fn more_files_than_the_limit_are_refused() {
     let tree = MemoryTree::of([("a", "1"), ("b/c", "2")]);
     assert_eq!(Inspector::new(limits).inspect(tree.objects(), tree.root()), Ok(()));
     let tree = tree.with_file(&path("b/d"), b"3");
-    assert!(refusal(Inspector::new(limits).inspect(tree.objects(), tree.root())).contains("3 files"));
+    let text = refusal(Inspector::new(limits).inspect(tree.objects(), tree.root()));
+    assert!(text.contains("3 files") && text.ends_with("; split the repository"), "{text}");
 }
 
 #[test]
