@@ -484,6 +484,9 @@ pub struct AppPlan {
     /// The plan is for the accepted version, and the stores now have an older one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<SetBack>,
+    /// The plan is for the accepted version, because this newer one is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest_refused: Option<RefusedVersion>,
     /// The reasons why the version would be refused.
     pub refused: Vec<String>,
     /// The app is only observed: none of the steps is taken.

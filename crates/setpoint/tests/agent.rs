@@ -219,7 +219,10 @@ fn a_plan_says_by_its_exit_code_whether_there_is_anything_to_do() {
     assert_eq!(changes.code, Some(2));
     has(
         &changes,
-        &["1 to create, 1 to update, 1 to delete; 1 of these waits; 1 not done", "+ create file /etc/shop.d/new.conf"],
+        &[
+            "1 to create, 1 to update, 1 to delete; 1 of these waits; 1 app not at the version that the stores offer; 1 not done",
+            "+ create file /etc/shop.d/new.conf",
+        ],
     );
     let nothing = place.run(&["plan", "motd"]);
     assert_eq!(nothing.code, Some(0));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
     AppDetail, AppTree, DriftRecord, Explained, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested,
-    Ordered, Overview, PlanAnswer, RefusedVersion, ResourceLine, StoreStanding, VersionNote,
+    Ordered, Overview, PlanAnswer, ResourceLine, StoreStanding, VersionNote,
 };
 use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
 use setpoint_api::{Agent, Problem, ProblemKind};
@@ -16,13 +16,13 @@ use setpoint_core::facts::AppFacts;
 use setpoint_core::name::{Actor, AppId};
 use setpoint_core::version::Revision;
 use setpoint_documents::nearest;
-use setpoint_engine::machine::{AppStatus, Refused};
+use setpoint_engine::machine::AppStatus;
 use setpoint_ledger::{Ledger, LedgerError, Origin};
 use tokio::time::timeout;
 
 use super::messages::Messages;
 use super::sources::Provider;
-use super::summary::{hold_of, summary};
+use super::summary::{hold_of, refused_of, summary};
 use super::{OpenNow, changes, history};
 use crate::doors::Clock;
 use crate::interpreter::{Ended, Handle};
@@ -134,8 +134,8 @@ impl Answers {
         let unhealthy = self.unhealthy(app, &status).await?;
         let target_degraded = self.provider.target_of(&status.facts.target).and_then(|target| target.degraded());
         let hold = hold_of(&status);
-        let AppStatus { facts, report, drifts, remarks, unsettled, refused, left_alone_until, window_opens, .. } =
-            status;
+        let refused = refused_of(&status);
+        let AppStatus { facts, report, drifts, remarks, unsettled, left_alone_until, window_opens, .. } = status;
         let owned = self.handle.owned(app).await.map_err(ended)?;
         let bundle = self.handle.bundle(app).await.map_err(ended)?;
         let declared = bundle.iter().flat_map(|bundle| bundle.resources());
@@ -152,7 +152,6 @@ impl Answers {
             .map(|key| ResourceLine { key: key.clone(), kind: key.class().to_owned(), declared: false, owned: true })
             .collect();
         resources.extend(orphans);
-        let refused = refused.map(|Refused { revision, problem, at }| RefusedVersion { revision, problem, at });
         let AppFacts { last_good, suspension, .. } = AppFacts::clone(&facts);
         Ok(AppDetail {
             summary,

@@ -22,7 +22,7 @@ use setpoint_target::{Asker, Target};
 use super::answers::{Answers, ended};
 use super::bootstrap::Bootstrap;
 use super::sources::{Candidate, Memory};
-use super::summary::{hold_of, set_back_of};
+use super::summary::{hold_of, refused_of, set_back_of};
 use crate::interpreter::Sources as _;
 
 /// The versions among which a version is searched.
@@ -75,6 +75,7 @@ impl Answers {
             app: app.clone(),
             revision,
             set_back: set_back_of(app, status).filter(|_| rev.is_none()),
+            newest_refused: refused_of(status).filter(|_| rev.is_none() && accepted.is_some()),
             refused: Vec::new(),
             observed: status.observed,
             hold: hold_of(status),

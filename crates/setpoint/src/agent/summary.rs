@@ -1,13 +1,13 @@
 //! Summaries of apps: the state of each, what is wrong although it may be converged, and the most
 //! important fact for a person.
 
-use setpoint_api::answer::{AppProblem, AppState, AppSummary, SetBack};
+use setpoint_api::answer::{AppProblem, AppState, AppSummary, RefusedVersion, SetBack};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::live::Health;
 use setpoint_core::modes::Cause;
 use setpoint_core::name::AppId;
 use setpoint_core::report::{RetentionReason, Why, Withheld};
-use setpoint_engine::machine::AppStatus;
+use setpoint_engine::machine::{AppStatus, Refused};
 
 use super::showing::Counted;
 use crate::show;
@@ -102,6 +102,12 @@ pub(super) fn hold_of(status: &AppStatus) -> Option<Hold> {
         offered.clone_from(now);
     }
     Some(hold)
+}
+
+/// Returns the newest version, if it is refused.
+pub(super) fn refused_of(status: &AppStatus) -> Option<RefusedVersion> {
+    let Refused { revision, problem, at } = status.refused.clone()?;
+    Some(RefusedVersion { revision, problem, at })
 }
 
 /// Returns the most important fact for a person.

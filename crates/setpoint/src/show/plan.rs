@@ -1,6 +1,6 @@
 //! The page of `setpoint plan`.
 
-use setpoint_api::answer::{AppPlan, PlanAnswer, PlanStep};
+use setpoint_api::answer::{AppPlan, PlanAnswer, PlanStep, RefusedVersion};
 use setpoint_core::hold::HoldReason;
 use setpoint_core::intent::Verb;
 use setpoint_core::report::{Setback, Why, Withheld};
@@ -14,12 +14,18 @@ use super::{Screen, time, words};
 pub(crate) fn plan(answer: &PlanAnswer, screen: &Screen) -> String {
     let mut page = Page::new(screen);
     let has_nothing_to_do = |app: &AppPlan| app.steps.is_empty() && app.refused.is_empty() && app.report.is_empty();
-    let quiet = |app: &&AppPlan| has_nothing_to_do(app) && app.set_back.is_none();
+    let quiet = |app: &&AppPlan| has_nothing_to_do(app) && !is_behind(app);
     for app in answer.apps.iter().filter(|app| !quiet(app)) {
         app_plan(app, &mut page);
     }
     page.heading(&summary(answer));
     page.into_text()
+}
+
+/// Reports whether the stores offer another version, which is not followed.
+fn is_behind(plan: &AppPlan) -> bool {
+    let rewritten = plan.hold.as_ref().is_some_and(|hold| matches!(hold.why, HoldReason::Rewritten { .. }));
+    rewritten || plan.set_back.is_some() || plan.newest_refused.is_some()
 }
 
 fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
@@ -37,6 +43,9 @@ fn app_plan(plan: &AppPlan, page: &mut Page<'_>) {
     obstacles(plan, page);
     if let Some(set_back) = &plan.set_back {
         page.line(2, Painted::new(format!("! set back: {set_back}"), Paint::Warn));
+    }
+    if let Some(RefusedVersion { revision, problem, .. }) = &plan.newest_refused {
+        page.line(2, Painted::new(format!("! {revision} is refused: {problem}"), Paint::Bad));
     }
     for reason in &plan.refused {
         page.line(2, Painted::new(format!("refused: {reason}"), Paint::Bad));
@@ -112,9 +121,9 @@ fn summary(answer: &PlanAnswer) -> String {
     if waiting > 0 {
         text.push_str(&format!("; {waiting} of these {}", if waiting == 1 { "waits" } else { "wait" }));
     }
-    let set_back = answer.apps.iter().filter(|app| app.set_back.is_some()).count();
-    if set_back > 0 {
-        text.push_str(&format!("; {} not at the version that the stores offer", words::counted(set_back, "app")));
+    let behind = answer.apps.iter().filter(|app| is_behind(app)).count();
+    if behind > 0 {
+        text.push_str(&format!("; {} not at the version that the stores offer", words::counted(behind, "app")));
     }
     if withheld > 0 {
         text.push_str(&format!("; {withheld} not done"));

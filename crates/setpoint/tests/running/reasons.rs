@@ -145,6 +145,11 @@ async fn an_app_that_is_converged_shows_the_refused_version_and_the_withheld_del
         assert!(status.contains(part), "no {part} in {status}");
     }
     assert!(lab.told(&["why", "hello"]).contains("converged, version refused, deletes withheld"));
+    let plan = lab.told(&["plan", "hello"]);
+    assert!(
+        plan.contains("is refused: apps/hello/greeting.yaml") && plan.contains("1 app not at the version"),
+        "{plan}"
+    );
     agent.stop().await;
 }
 
