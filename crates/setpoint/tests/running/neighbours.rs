@@ -97,7 +97,9 @@ mod envtest {
         let told: Vec<_> = agent.said().into_iter().filter(|line| line.contains("keeps being changed")).collect();
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("last writer: rewriter") && told[0].contains("ever more slowly"), "{told:?}");
-        agent.until_app("shop", "leaves it alone", |detail| withholds(detail, "another writer keeps changing it")).await;
+        agent
+            .until_app("shop", "leaves it alone", |detail| withholds(detail, "another writer keeps changing it"))
+            .await;
         // Each heal is sent without force first, and then with it. An object that was not changed
         // is not written.
         let (seen, healed) = (proxy.take_seen(), heals(&agent).await.len());
