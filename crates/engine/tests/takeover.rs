@@ -100,11 +100,27 @@ fn what_names_a_version_is_settled_at_once_where_settling_ends_it() {
     assert!(!settles_this_at_once(&mut Machine::new(Settings::default()), at(1), 2, update));
     let mut machine = fencing();
     assert!(!settles_at_once(&mut machine, at(1), 2), "a create names none, and may still land");
+    assert_eq!(settles_later(&mut machine), [36], "then it can land no more");
+}
+
+#[test]
+fn a_family_has_its_own_limit_for_changes_that_are_under_way() {
+    let effects = of_hosts(Effects { lands_within: Some(Span::seconds(10)), ..Effects::default() });
+    let mut machine = Machine::new(Settings { effects, ..Settings::default() });
+    assert!(!settles_at_once(&mut machine, at(1), 2), "it may still land");
+    assert_eq!(settles_later(&mut machine), [36]);
+    let mut other = Machine::new(Settings::default());
+    assert!(!settles_at_once(&mut other, at(1), 2));
+    assert!(settles_later(&mut other).is_empty(), "the limit of the engine is longer");
+}
+
+/// Returns the seconds, of the next ones, at which a machine of epoch 2 requests settlements.
+fn settles_later(machine: &mut Machine) -> Vec<u64> {
     let mut late = Vec::new();
     for second in 2..40 {
         let expires = at(second) + Span::seconds(15);
         let effects = machine.step(at(second), Event::LeaseRenewed { epoch: 2, expires });
         late.extend(effects.iter().any(|effect| matches!(effect, Effect::Settle { .. })).then_some(second));
     }
-    assert_eq!(late, [36], "then it can land no more");
+    late
 }
