@@ -3,6 +3,7 @@
 //! The ledger records every step; the log has one line for a decision. Steps are logged with their
 //! results by `changes`, and notifications when they are sent.
 
+use setpoint_core::key::Key;
 use setpoint_ledger::{Entry, Kind};
 use tracing::{debug, info, warn};
 
@@ -43,7 +44,8 @@ fn line(entry: &Entry) -> Option<Line> {
     let texts = |name: &str| text(name).unwrap_or_default();
     let number = |name: &str| entry.data.get(name).and_then(serde_json::Value::as_u64).unwrap_or_default();
     // Keys are one a line in the ledger.
-    let keys = || texts("keys").replace('\n', ", ");
+    let shown = |key: &str| key.parse().map_or_else(|_| key.to_owned(), |key: Key| key.to_string());
+    let keys = || texts("keys").lines().map(shown).collect::<Vec<_>>().join(", ");
     let app = entry.subject.clone();
     Some(match entry.kind {
         Kind::VersionAccepted => Line::Accepted { app, revision: texts("revision"), resources: number("resources") },
@@ -110,7 +112,7 @@ mod tests {
         let lines = logged(&[
             entry(Kind::VersionAccepted, "web/shop").with_data("revision", "main@3f2a").with_data("resources", 3),
             entry(Kind::Plan, "web/shop").with_data("steps", 10_000).with_data("deletes", 2),
-            entry(Kind::DriftObserved, "web/shop").with_data("count", 2).with_data("keys", "File::/a\nFile::/b"),
+            entry(Kind::DriftObserved, "web/shop").with_data("count", 2).with_data("keys", "file::/a\nfile::/b"),
             entry(Kind::Override, "web/shop").with_data("order", "hold").with_data("reason", "we\nlook"),
             entry(Kind::AppState, "web/shop").with_data("what", "converged"),
         ]);
@@ -119,7 +121,7 @@ mod tests {
             [
                 "INFO  version accepted app=web/shop revision=main@3f2a resources=3",
                 "INFO  changes planned app=web/shop steps=10000 deletes=2",
-                "WARN  drift observed app=web/shop objects=2 keys=\"File::/a, File::/b\"",
+                "WARN  drift observed app=web/shop objects=2 keys=\"file /a, file /b\"",
                 "INFO  order recorded app=web/shop order=hold by=erika reason=\"we\\nlook\"",
                 "INFO  converged app=web/shop",
             ]
