@@ -169,6 +169,14 @@ impl fmt::Display for AppProblem {
 #[serde(rename_all = "camelCase")]
 pub struct AppSummary {
     pub app: AppId,
+    /// The component and the environment of its document; empty if it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub component: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub environment: String,
+    /// The labels of its document.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     pub state: AppState,
     /// Everything else that is wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,6 +1,7 @@
 //! An agent with fixed responses, for tests of the socket and of the output of commands, where a
 //! real agent would get in the way.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt;
@@ -332,6 +333,9 @@ fn logs() -> Vec<LogPart> {
 fn calm() -> AppSummary {
     AppSummary {
         app: app("default/motd"),
+        component: "motd".to_owned(),
+        environment: "production".to_owned(),
+        labels: BTreeMap::new(),
         state: AppState::Converged,
         problems: Vec::new(),
         target: host(),
@@ -357,6 +361,9 @@ fn troubled() -> AppDetail {
     AppDetail {
         summary: AppSummary {
             app: app("web/shop"),
+            component: "shop".to_owned(),
+            environment: "production".to_owned(),
+            labels: BTreeMap::from([("team".to_owned(), "checkout".to_owned())]),
             state: AppState::Held,
             problems: vec![AppProblem::VersionRefused, AppProblem::HistoryRewritten, AppProblem::DeletesWithheld],
             target: cluster(),

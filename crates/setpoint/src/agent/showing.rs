@@ -47,6 +47,13 @@ impl Counted {
         connected.map(|standing| standing.target.clone()).or_else(|| declared().filter(|name| !is_connected(name)))
     }
 
+    /// Returns the component and the environment of an app; empty texts if it has no document.
+    pub(super) fn place_of(&self, app: &AppId) -> (String, String) {
+        let document = self.documents.apps().get(app);
+        let place = document.map(|document| (&document.spec.component, &document.spec.environment));
+        place.map_or_else(Default::default, |(component, environment)| (component.to_string(), environment.to_string()))
+    }
+
     /// Returns the requests for an app.
     pub(super) fn of(&self, app: &AppId, target: &TargetIdentity) -> Tally {
         self.of_apps.get(target).and_then(|apps| apps.get(app)).map(words).unwrap_or_default()

@@ -1,6 +1,8 @@
 //! Summaries of apps: the state of each, what is wrong although it may be converged, and the most
 //! important fact for a person.
 
+use std::collections::BTreeMap;
+
 use setpoint_api::answer::{AppProblem, AppState, AppSummary, RefusedVersion, SetBack};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::live::Health;
@@ -13,8 +15,12 @@ use super::showing::Counted;
 use crate::show;
 
 pub(super) fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
+    let (component, environment) = counted.place_of(app);
     AppSummary {
         app: app.clone(),
+        component,
+        environment,
+        labels: BTreeMap::new(),
         state: state_of(status),
         problems: problems(status),
         target: status.facts.target.clone(),
