@@ -6,13 +6,16 @@ use std::pin::Pin;
 
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
-use setpoint_core::name::{Actor, AppId};
+use setpoint_core::name::AppId;
 
 use crate::answer::{
-    AppDetail, AppTree, DriftRecord, Explained, HistoryChange, HistoryRecord, LogPart, NotifyTested, Ordered, Overview,
-    PlanAnswer,
+    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord, LogPart,
+    NotifyTested, Ordered, Overview, PlanAnswer,
 };
-use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
+use crate::caller::Caller;
+use crate::question::{
+    AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
+};
 
 /// A response in preparation.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
@@ -20,12 +23,13 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send +
 /// A response in parts. Dropping it ends it.
 pub type Parts<T> = BoxStream<'static, T>;
 
-/// The error of a request.
+/// The error of a request: an RFC 9457 problem, together with its title and HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
     pub kind: ProblemKind,
     /// The problem, and what to do about it.
+    #[serde(rename = "detail")]
     pub message: String,
 }
 
@@ -35,12 +39,20 @@ pub struct Problem {
 pub enum ProblemKind {
     /// 400: the request itself is invalid.
     Question,
+    /// 401: the caller is not known, or its session is over.
+    Unauthenticated,
     /// 403: the caller has no permission.
     Forbidden,
     /// 404: the object does not exist.
     Missing,
+    /// 405: the path does not have this method.
+    Method,
     /// 409: the request conflicts with the current state.
     Conflict,
+    /// 413: the request is too long.
+    TooLong,
+    /// 429: too many requests of this caller.
+    TooMany,
     /// 503: the agent or its ledger cannot serve the request now.
     Unavailable,
 }
@@ -51,37 +63,45 @@ impl Problem {
     }
 }
 
-/// All requests of the API. `by` is the caller, from the peer's credentials.
+/// All requests of the API. Every method takes the caller and checks its rights where it reads: what
+/// a caller may not see does not exist for it.
 pub trait Agent: Send + Sync + fmt::Debug {
-    fn overview(&self) -> Reply<'_, Overview>;
+    fn overview<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Overview>;
 
-    fn app(&self, app: AppId) -> Reply<'_, AppDetail>;
+    /// Returns one page of the apps that match the filters.
+    fn apps<'a>(&'a self, caller: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage>;
+
+    fn app<'a>(&'a self, caller: &'a Caller, app: AppId) -> Reply<'a, AppDetail>;
 
     /// Returns the objects of an app on its target, and the objects they own.
-    fn tree(&self, app: AppId) -> Reply<'_, AppTree>;
+    fn tree<'a>(&'a self, caller: &'a Caller, app: AppId) -> Reply<'a, AppTree>;
 
     /// Returns the logs of the pods of an app as they are written.
-    fn logs(&self, question: LogQuestion) -> Reply<'_, Parts<LogPart>>;
+    fn logs<'a>(&'a self, caller: &'a Caller, question: LogQuestion) -> Reply<'a, Parts<LogPart>>;
 
     /// Returns records of the ledger, newest first.
-    fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>>;
+    fn history<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryRecord>>;
 
     /// Returns what was decided and changed, newest first. The limit counts changes, not records.
-    fn changes(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryChange>>;
+    fn changes<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>>;
 
     /// Returns recorded drift, newest first.
-    fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>>;
+    fn drift<'a>(&'a self, caller: &'a Caller, question: DriftQuestion) -> Reply<'a, Vec<DriftRecord>>;
 
     /// Returns the steps that would be taken now, or if a revision were accepted. Changes nothing.
-    fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer>;
+    fn plan<'a>(&'a self, caller: &'a Caller, request: PlanRequest) -> Reply<'a, PlanAnswer>;
 
     /// Returns the file, base, patch or generator that set each field of a resource that an app
     /// declares.
-    fn explain(&self, question: ExplainQuestion) -> Reply<'_, Explained>;
+    fn explain<'a>(&'a self, caller: &'a Caller, question: ExplainQuestion) -> Reply<'a, Explained>;
+
+    /// Returns the changes of apps, stores and targets as they happen, after the given position.
+    /// The first event of a reader without a known position is [`Change::Reload`].
+    fn events<'a>(&'a self, caller: &'a Caller, after: Option<u64>) -> Reply<'a, Parts<FeedEvent>>;
 
     /// Records a person's order.
-    fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered>;
+    fn order<'a>(&'a self, caller: &'a Caller, request: OrderRequest) -> Reply<'a, Ordered>;
 
     /// Sends a test message to every notifier.
-    fn test_notifiers(&self, by: Actor) -> Reply<'_, Vec<NotifyTested>>;
+    fn test_notifiers<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Vec<NotifyTested>>;
 }

@@ -28,6 +28,9 @@ pub type Tally = BTreeMap<String, u64>;
 pub struct Overview {
     /// The agent's own time.
     pub now: Timestamp,
+    /// The position in the change feed before this was read: later changes may concern it.
+    #[serde(default)]
+    pub position: u64,
     pub version: String,
     pub ledger: LedgerStanding,
     pub stores: Vec<StoreStanding>,
@@ -108,7 +111,7 @@ pub struct UnreachedTarget {
 }
 
 /// The state of an app, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AppState {
     /// All declared objects were observed in place and healthy.
@@ -212,6 +215,53 @@ pub struct AppSummary {
     pub requests: Tally,
 }
 
+/// One page of apps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppsPage {
+    /// The position in the change feed before this was read: later changes may concern it.
+    #[serde(default)]
+    pub position: u64,
+    pub apps: Vec<AppSummary>,
+    /// The value of `after` for the next page; `None` on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// The number of apps on all pages.
+    pub total: usize,
+    /// The number of apps that match all filters but those of state, health and problems, by state.
+    pub states: BTreeMap<AppState, usize>,
+    /// The number of those that are not converged, or that have a problem.
+    pub problems: usize,
+}
+
+/// An event of the change feed: something has changed, and can be read again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FeedEvent {
+    /// The position in the feed, from which a reader can continue.
+    pub seq: u64,
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+/// A change that a reader of the feed may want to read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum Change {
+    App {
+        app: AppId,
+    },
+    Store {
+        store: StoreName,
+    },
+    Target {
+        target: TargetName,
+    },
+    /// Events are missing, because the reader was too slow or its position is not known: read
+    /// everything again.
+    Reload,
+}
+
 /// An older version than the accepted one: the branch was set back, or a mirror lags. Setpoint does
 /// not follow it by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -233,6 +283,9 @@ impl fmt::Display for SetBack {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppDetail {
+    /// The position in the change feed before this was read: later changes may concern it.
+    #[serde(default)]
+    pub position: u64,
     pub summary: AppSummary,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_good: Option<Accepted>,

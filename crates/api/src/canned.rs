@@ -23,12 +23,16 @@ use setpoint_core::version::Revision;
 
 use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
-    AppDetail, AppPlan, AppProblem, AppState, AppSummary, AppTree, DriftRecord, Explained, ExplainedField,
-    HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, PlanStep,
-    RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject,
-    Unhealthy, UnreachedTarget, VersionNote,
+    AppDetail, AppPlan, AppProblem, AppState, AppSummary, AppTree, AppsPage, Change, DriftRecord, Explained,
+    ExplainedField, FeedEvent, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview,
+    PlanAnswer, PlanStep, RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding, Tally,
+    TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionNote,
 };
-use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
+use crate::caller::Caller;
+use crate::question::{
+    AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
+};
+use crate::selection;
 
 /// The agent's own time: 2026-11-15 12:00:00 UTC.
 pub const NOON: Timestamp = Timestamp::from_millis(1_794_744_000_000);
@@ -56,6 +60,7 @@ impl CannedAgent {
         let detail = troubled();
         let overview = Overview {
             now: NOON,
+            position: 0,
             version: "0.1.0".to_owned(),
             ledger: LedgerStanding { holding: true, trouble: None, anchor: None },
             stores: stores(),
@@ -97,19 +102,23 @@ impl CannedAgent {
 }
 
 impl Agent for CannedAgent {
-    fn overview(&self) -> Reply<'_, Overview> {
+    fn overview<'a>(&'a self, _: &'a Caller) -> Reply<'a, Overview> {
         Box::pin(async { Ok(self.overview.clone()) })
     }
 
-    fn app(&self, app: AppId) -> Reply<'_, AppDetail> {
+    fn apps<'a>(&'a self, _: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage> {
+        Box::pin(async move { selection::page(&self.overview.apps, &question, 0) })
+    }
+
+    fn app<'a>(&'a self, _: &'a Caller, app: AppId) -> Reply<'a, AppDetail> {
         Box::pin(async move { self.known(&app).map(|()| self.detail.clone()) })
     }
 
-    fn tree(&self, app: AppId) -> Reply<'_, AppTree> {
+    fn tree<'a>(&'a self, _: &'a Caller, app: AppId) -> Reply<'a, AppTree> {
         Box::pin(async move { self.known(&app).map(|()| self.tree.clone()) })
     }
 
-    fn logs(&self, question: LogQuestion) -> Reply<'_, Parts<LogPart>> {
+    fn logs<'a>(&'a self, _: &'a Caller, question: LogQuestion) -> Reply<'a, Parts<LogPart>> {
         Box::pin(async move {
             self.known(&question.app)?;
             let parts = stream::iter(self.logs.clone());
@@ -118,39 +127,49 @@ impl Agent for CannedAgent {
         })
     }
 
-    fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
+    fn history<'a>(&'a self, _: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryRecord>> {
         let older = move |record: &&HistoryRecord| question.before.is_none_or(|before| record.seq < before);
         Box::pin(async move { Ok(self.history.iter().filter(older).take(question.limit).cloned().collect()) })
     }
 
-    fn changes(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryChange>> {
+    fn changes<'a>(&'a self, _: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>> {
         let older = move |change: &&HistoryChange| question.before.is_none_or(|before| change.seq < before);
         Box::pin(async move { Ok(self.changes.iter().filter(older).take(question.limit).cloned().collect()) })
     }
 
-    fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>> {
+    fn drift<'a>(&'a self, _: &'a Caller, question: DriftQuestion) -> Reply<'a, Vec<DriftRecord>> {
         Box::pin(async move { Ok(self.drift.iter().take(question.limit).cloned().collect()) })
     }
 
-    fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer> {
+    fn plan<'a>(&'a self, _: &'a Caller, request: PlanRequest) -> Reply<'a, PlanAnswer> {
         let of_app = move |plan: &&AppPlan| request.app.as_ref().is_none_or(|app| plan.app == *app);
         Box::pin(async move { Ok(PlanAnswer { apps: self.plan.apps.iter().filter(of_app).cloned().collect() }) })
     }
 
-    fn explain(&self, question: ExplainQuestion) -> Reply<'_, Explained> {
+    fn explain<'a>(&'a self, _: &'a Caller, question: ExplainQuestion) -> Reply<'a, Explained> {
         Box::pin(async move { self.known(&question.app).map(|()| self.explained.clone()) })
     }
 
-    fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered> {
+    fn events<'a>(&'a self, _: &'a Caller, after: Option<u64>) -> Reply<'a, Parts<FeedEvent>> {
+        // The position before the only event is known.
+        let change = match after {
+            Some(0) => Change::App { app: self.detail.summary.app.clone() },
+            _ => Change::Reload,
+        };
+        let event = stream::iter([FeedEvent { seq: 1, change }]);
+        Box::pin(async move { Ok(event.chain(stream::pending()).boxed()) })
+    }
+
+    fn order<'a>(&'a self, caller: &'a Caller, request: OrderRequest) -> Reply<'a, Ordered> {
         Box::pin(async move {
             self.known(&request.app)?;
             let app = request.app.clone();
-            self.kept().push((by, request));
+            self.kept().push((caller.actor.clone(), request));
             Ok(Ordered { app, notes: vec!["file /etc/shop.conf was left as it was".to_owned()] })
         })
     }
 
-    fn test_notifiers(&self, _by: Actor) -> Reply<'_, Vec<NotifyTested>> {
+    fn test_notifiers<'a>(&'a self, _: &'a Caller) -> Reply<'a, Vec<NotifyTested>> {
         Box::pin(async { Ok(self.notifiers.clone()) })
     }
 }
@@ -359,6 +378,7 @@ fn troubled() -> AppDetail {
         |path: &str, declared, owned| ResourceLine { key: key(path), kind: "File".to_owned(), declared, owned };
     let because = HoldReason::Rewritten { accepted: revision("3f2a91c0"), offered: revision("9c1e04d2") };
     AppDetail {
+        position: 0,
         summary: AppSummary {
             app: app("web/shop"),
             component: "shop".to_owned(),

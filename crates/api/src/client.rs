@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,11 +21,13 @@ use tokio::time::timeout;
 
 use crate::agent::Problem;
 use crate::answer::{
-    AppDetail, AppTree, DriftRecord, Explained, HistoryChange, HistoryRecord, LogPart, NotifyTested, Ordered, Overview,
-    PlanAnswer,
+    AppDetail, AppTree, AppsPage, DriftRecord, Explained, HistoryChange, HistoryRecord, LogPart, NotifyTested, Ordered,
+    Overview, PlanAnswer,
 };
-use crate::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
-use crate::route::Route;
+use crate::path;
+use crate::question::{
+    AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
+};
 
 /// The time limit for a response. A plan of many apps renders each of them, so it may take this
 /// long.
@@ -96,15 +98,19 @@ impl Client {
     }
 
     pub async fn overview(&self) -> Result<Overview, AskError> {
-        self.ask(&Route::Overview, &()).await
+        self.get(path::OVERVIEW, &()).await
+    }
+
+    pub async fn apps(&self, question: &AppsQuestion) -> Result<AppsPage, AskError> {
+        self.get(path::APPS, question).await
     }
 
     pub async fn app(&self, app: AppId) -> Result<AppDetail, AskError> {
-        self.ask(&Route::App(app), &()).await
+        self.get(&path::of_app(&app), &()).await
     }
 
     pub async fn tree(&self, app: AppId) -> Result<AppTree, AskError> {
-        self.ask(&Route::Tree(app), &()).await
+        self.get(&path::of_tree(&app), &()).await
     }
 
     /// Passes each part of the logs to `take` as it arrives, until there are no more or `take`
@@ -114,40 +120,45 @@ impl Client {
         question: &LogQuestion,
         take: impl FnMut(LogPart) -> ControlFlow<()>,
     ) -> Result<(), AskError> {
-        let (stream, request) = self.prepared(&Route::Logs, question).await?;
+        let stream = self.connected().await?;
+        let request = query(path::LOGS, question);
         self.exchange(stream, request, async |response| self.read_parts(response, take).await).await
     }
 
     pub async fn history(&self, question: &HistoryQuestion) -> Result<Vec<HistoryRecord>, AskError> {
-        self.ask(&Route::History, question).await
+        self.get(path::HISTORY, question).await
     }
 
     pub async fn changes(&self, question: &HistoryQuestion) -> Result<Vec<HistoryChange>, AskError> {
-        self.ask(&Route::Changes, question).await
+        self.get(path::CHANGES, question).await
     }
 
     pub async fn drift(&self, question: &DriftQuestion) -> Result<Vec<DriftRecord>, AskError> {
-        self.ask(&Route::Drift, question).await
+        self.get(path::DRIFT, question).await
     }
 
     pub async fn plan(&self, request: &PlanRequest) -> Result<PlanAnswer, AskError> {
-        self.ask(&Route::Plan, request).await
+        self.get(path::PLAN, request).await
     }
 
     pub async fn explain(&self, question: &ExplainQuestion) -> Result<Explained, AskError> {
-        self.ask(&Route::Explain, question).await
+        self.get(path::EXPLAIN, question).await
     }
 
     pub async fn order(&self, request: &OrderRequest) -> Result<Ordered, AskError> {
-        self.ask(&Route::Order, request).await
+        self.ask(body(path::ORDERS, request)).await
     }
 
     pub async fn test_notifiers(&self) -> Result<Vec<NotifyTested>, AskError> {
-        self.ask(&Route::TestNotifiers, &()).await
+        self.ask(body(path::NOTIFIERS_TEST, &())).await
     }
 
-    async fn ask<T: DeserializeOwned>(&self, route: &Route, question: &impl Serialize) -> Result<T, AskError> {
-        let (stream, request) = self.prepared(route, question).await?;
+    async fn get<T: DeserializeOwned>(&self, path: &str, question: &impl Serialize) -> Result<T, AskError> {
+        self.ask(query(path, question)).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> Result<T, AskError> {
+        let stream = self.connected().await?;
         let read = async |response: Response<Incoming>| {
             self.judged(response).await?.collect().await.map_err(|error| self.broken(error))
         };
@@ -156,22 +167,8 @@ impl Client {
         self.understood(&body.to_bytes())
     }
 
-    /// Connects, and builds the request.
-    async fn prepared(
-        &self,
-        route: &Route,
-        question: &impl Serialize,
-    ) -> Result<(UnixStream, Request<Full<Bytes>>), AskError> {
-        let question = serde_json::to_vec(question).expect("questions are texts and numbers");
-        let request = Request::builder()
-            .method(route.method())
-            .uri(route.path())
-            .header(HOST, "agent")
-            .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(question)))
-            .expect("every part is a constant or a checked name");
-        let stream = UnixStream::connect(&self.socket).await.map_err(|error| self.unconnected(error))?;
-        Ok((stream, request))
+    async fn connected(&self) -> Result<UnixStream, AskError> {
+        UnixStream::connect(&self.socket).await.map_err(|error| self.unconnected(error))
     }
 
     /// Sends a request, and reads its response while driving the connection.
@@ -260,4 +257,26 @@ impl Client {
             _ => AskError::Unreachable { socket, source: error },
         }
     }
+}
+
+/// Builds a request that only reads.
+fn query(path: &str, question: &impl Serialize) -> Request<Full<Bytes>> {
+    let query = serde_urlencoded::to_string(question).expect("questions are flat: texts and numbers");
+    let uri = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
+    request(Method::GET, &uri, Vec::new())
+}
+
+/// Builds a request that changes something.
+fn body(path: &str, question: &impl Serialize) -> Request<Full<Bytes>> {
+    request(Method::POST, path, serde_json::to_vec(question).expect("questions are texts and numbers"))
+}
+
+fn request(method: Method, uri: &str, body: Vec<u8>) -> Request<Full<Bytes>> {
+    Request::builder()
+        .method(method)
+        .uri(uri)
+        .header(HOST, "agent")
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(body)))
+        .expect("every part is a constant, a checked name or an encoded query")
 }

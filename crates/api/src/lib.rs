@@ -1,23 +1,31 @@
-//! The API of a running agent over its local socket: used by the agent, which serves it, and by the
-//! commands, which call it.
+//! The API of a running agent: used by the agent, which serves it, and by the commands, which call
+//! it over the local socket.
 //!
-//! Reading order: [`question`] and [`answer`] (the types of requests and responses), [`agent`] (the
-//! trait that serves them), `route` (methods and paths), [`server`] and [`client`] (the two ends of
-//! the socket). The caller is known from the socket itself, never from the content of a request.
+//! Reading order: [`question`] and [`answer`] (the types of requests and responses), [`caller`] and
+//! [`rights`] (who asks, and what it may do), [`agent`] (the trait that serves requests), [`path`]
+//! and [`handlers`] (the routes, the same for the socket and for TCP), [`server`] and [`client`]
+//! (the two ends of the socket). The caller is known from the connection, never from the content of
+//! a request.
 
 pub mod agent;
 pub mod answer;
+pub mod caller;
 #[cfg(feature = "canned")]
 pub mod canned;
 pub mod client;
+pub mod handlers;
+pub mod path;
 pub mod question;
-mod route;
+pub mod rights;
+pub mod selection;
 pub mod server;
 
 use std::path::{Path, PathBuf};
 
 pub use agent::{Agent, Problem, ProblemKind};
+pub use caller::{Caller, Via};
 pub use client::{AskError, Client};
+pub use rights::{Grant, Rights, Verb};
 pub use server::{BindError, Server};
 
 /// Returns the path of the agent's socket in its data directory.

@@ -1,9 +1,87 @@
 //! Requests and orders.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use setpoint_core::intent::IntentId;
+use setpoint_core::live::Health;
 use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
+
+use crate::answer::AppState;
+
+/// The number of entries on a page, if the request sets none.
+const PAGE: usize = 100;
+
+fn page() -> usize {
+    PAGE
+}
+
+/// A request for one page of apps. Every filter that is set must match.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AppsQuestion {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// The name of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<AppState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<Health>,
+    /// A label: `name`, or `name=value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Only apps that are not converged, or that have a problem.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub problems: bool,
+    /// Words that must all occur in the name, component, environment, target or note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    #[serde(default)]
+    pub sort: AppsOrder,
+    #[serde(default = "page")]
+    pub limit: usize,
+    /// The `next` of the previous page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+impl Default for AppsQuestion {
+    fn default() -> Self {
+        Self {
+            scope: None,
+            component: None,
+            environment: None,
+            target: None,
+            state: None,
+            health: None,
+            label: None,
+            problems: false,
+            q: None,
+            sort: AppsOrder::Name,
+            limit: PAGE,
+            after: None,
+        }
+    }
+}
+
+/// The order of apps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AppsOrder {
+    #[default]
+    Name,
+    /// The apps that need attention first, then by name.
+    Worst,
+    /// The newest accepted version first, then by name.
+    Newest,
+}
 
 /// A request for the records about one app or all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +90,7 @@ pub struct HistoryQuestion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<AppId>,
     /// At most this many records.
+    #[serde(default = "page")]
     pub limit: usize,
     /// Only records before this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,6 +103,7 @@ pub struct HistoryQuestion {
 pub struct DriftQuestion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<AppId>,
+    #[serde(default = "page")]
     pub limit: usize,
 }
 
@@ -52,12 +132,44 @@ pub struct LogQuestion {
     pub previous: bool,
 }
 
-/// An object as people name it.
+/// An object as people name it: `Kind/name`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(try_from = "String", into = "String")]
 pub struct ObjectName {
     pub kind: String,
     pub name: String,
+}
+
+/// A text that does not name an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected KIND/NAME, such as `Deployment/shop`")]
+pub struct InvalidObjectName;
+
+impl FromStr for ObjectName {
+    type Err = InvalidObjectName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidObjectName> {
+        match text.split_once('/') {
+            Some((kind, name)) if !kind.is_empty() && !name.is_empty() => {
+                Ok(Self { kind: kind.to_owned(), name: name.to_owned() })
+            }
+            _ => Err(InvalidObjectName),
+        }
+    }
+}
+
+impl TryFrom<String> for ObjectName {
+    type Error = InvalidObjectName;
+
+    fn try_from(text: String) -> Result<Self, InvalidObjectName> {
+        text.parse()
+    }
+}
+
+impl From<ObjectName> for String {
+    fn from(ObjectName { kind, name }: ObjectName) -> Self {
+        format!("{kind}/{name}")
+    }
 }
 
 /// A request for the plan of one app or all.

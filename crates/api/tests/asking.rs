@@ -1,7 +1,7 @@
 //! Every request and its response, valid and invalid.
 
 use setpoint_api::question::{
-    DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, OrderKind, OrderRequest, PlanRequest,
+    AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, OrderKind, OrderRequest, PlanRequest,
 };
 use setpoint_api::{AskError, Problem, ProblemKind};
 use setpoint_core::time::Span;
@@ -17,6 +17,8 @@ async fn every_answer_arrives_as_it_was_given() {
     assert_eq!(client.overview().await.expect("a response"), agent.overview);
     assert_eq!(client.app(agent.detail.summary.app.clone()).await.expect("a response"), agent.detail);
     assert_eq!(client.tree(agent.tree.app.clone()).await.expect("a response"), agent.tree);
+    let page = client.apps(&AppsQuestion { scope: Some("web".to_owned()), ..AppsQuestion::default() }).await;
+    assert_eq!(page.expect("a response").apps, std::slice::from_ref(&agent.detail.summary));
     let question = HistoryQuestion { app: None, limit: 1, before: Some(412) };
     assert_eq!(client.history(&question).await.expect("a response"), agent.history[1..2]);
     let question = DriftQuestion { app: None, limit: 9 };
@@ -81,11 +83,13 @@ async fn each_kind_of_problem_has_its_status() {
     let place = Place::new().await;
     let cases = [
         ("GET", "/v1/nothing", "", "HTTP/1.1 404 Not Found", "/v1/nothing does not exist"),
-        ("GET", "/v1/apps/Shop", "", "HTTP/1.1 400 Bad Request", "`Shop` is not a valid app"),
-        ("GET", "/v1/apps/web/none", "", "HTTP/1.1 404 Not Found", "there is no app web/none"),
-        ("DELETE", "/v1/overview", "", "HTTP/1.1 400 Bad Request", "requires GET"),
-        ("POST", "/v1/history", "", "HTTP/1.1 400 Bad Request", "cannot parse the request"),
-        ("POST", "/v1/history", r#"{"limit":1,"evil":2}"#, "HTTP/1.1 400 Bad Request", "unknown field `evil`"),
+        ("GET", "/api/v1/apps/web/Shop", "", "HTTP/1.1 400 Bad Request", "`Shop` is not a valid app name"),
+        ("GET", "/api/v1/apps/web/none", "", "HTTP/1.1 404 Not Found", "there is no app web/none"),
+        ("DELETE", "/api/v1/overview", "", "HTTP/1.1 405 Method Not Allowed", "does not have the method DELETE"),
+        ("GET", "/api/v1/history?limit=many", "", "HTTP/1.1 400 Bad Request", "cannot parse the request"),
+        ("GET", "/api/v1/history?limit=1&evil=2", "", "HTTP/1.1 400 Bad Request", "unknown field `evil`"),
+        ("GET", "/api/v1/apps?after=x", "", "HTTP/1.1 400 Bad Request", "`after` is not a position"),
+        ("POST", "/api/v1/orders", "{}", "HTTP/1.1 400 Bad Request", "missing field `app`"),
     ];
     for (method, path, body, status, message) in cases {
         let (answered, problem) = problem(&place, method, path, body).await;
@@ -98,8 +102,8 @@ async fn each_kind_of_problem_has_its_status() {
 async fn a_question_of_more_than_a_mebibyte_is_refused_unread() {
     let place = Place::new().await;
     let long = format!("{{\"limit\":1,\"app\":\"{}\"}}", "a".repeat(1024 * 1024));
-    let (status, problem) = problem(&place, "POST", "/v1/history", &long).await;
-    assert_eq!(status, "HTTP/1.1 400 Bad Request");
+    let (status, problem) = problem(&place, "POST", "/api/v1/orders", &long).await;
+    assert_eq!(status, "HTTP/1.1 413 Payload Too Large");
     assert_eq!(problem.message, "the request is longer than 1048576 bytes");
 }
 
@@ -108,4 +112,36 @@ async fn rubbish_does_not_trouble_those_who_ask_properly() {
     let place = Place::new().await;
     exchange(&place, b"\x16\x03\x01\x02\x00 rubbish\r\n\r\n").await;
     assert_eq!(place.client().overview().await.expect("a response"), place.agent.overview);
+}
+
+#[tokio::test]
+async fn problems_have_the_form_of_rfc_9457() {
+    let place = Place::new().await;
+    let answer = exchange(&place, b"GET /api/v1/apps/web/none HTTP/1.1\r\nhost: agent\r\n\r\n").await;
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a response");
+    assert!(head.contains("content-type: application/problem+json"), "{head}");
+    let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(body["title"], "Not Found");
+    assert_eq!(body["status"], 404);
+    assert_eq!(body["kind"], "missing");
+    assert!(body["detail"].as_str().is_some_and(|detail| detail.starts_with("there is no app web/none")), "{body}");
+}
+
+#[tokio::test]
+async fn a_reader_of_the_feed_continues_after_its_last_event() {
+    let place = Place::new().await;
+    for (head, event) in [("", "event: reload"), ("last-event-id: 0\r\n", "event: app")] {
+        let mut stream = UnixStream::connect(place.socket()).await.expect("the agent is running");
+        let request = format!("GET /api/v1/events HTTP/1.1\r\nhost: agent\r\n{head}\r\n");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        while !answer.contains(event) {
+            let mut part = [0; 1024];
+            let length = stream.read(&mut part).await.expect("the feed goes on");
+            assert!(length > 0, "the feed ended: {answer}");
+            answer.push_str(std::str::from_utf8(&part[..length]).expect("text"));
+        }
+        assert!(answer.contains("content-type: text/event-stream"), "{answer}");
+        assert!(answer.contains("id: 1"), "{answer}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The agent's end of the socket: HTTP with JSON bodies, for root and the owner of the socket only.
 //!
 //! Reading order: `socket` (creating it), `seats` (limiting connections), `peer` (identifying the
-//! caller), `handling` (one request), `parts` (responses without an end of their own). Everything
+//! caller), `handling` (one request, which it passes to the routes), `parts` (responses without an end of their own). Everything
 //! is bounded: the number of connections and of responses in parts, the size of a request, and the
 //! time until it has arrived. The time for a response is the agent's concern.
 
@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -24,6 +25,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::agent::Agent;
+use crate::caller::Caller;
+use crate::handlers;
 use parts::Streams;
 pub use peer::user;
 use seats::{Progress, Seats};
@@ -62,6 +65,7 @@ impl Server {
     pub async fn serve(self, agent: Arc<dyn Agent>, stop: impl Future<Output = ()>) {
         let mut connections = JoinSet::new();
         let streams = Arc::new(Streams::new());
+        let routes = handlers::routes(agent);
         let mut seats = Seats::new(CONNECTIONS);
         tokio::pin!(stop);
         loop {
@@ -71,8 +75,8 @@ impl Server {
                 Some(_) = connections.join_next() => {}
                 () = seats.changed(), if !has_room => {}
                 stream = self.socket.accept(), if has_room => {
-                    let (owner, agent, streams) = (self.socket.owner(), Arc::clone(&agent), Arc::clone(&streams));
-                    seats.take(|progress| connections.spawn(converse(stream, owner, agent, streams, progress)));
+                    let (owner, routes, streams) = (self.socket.owner(), routes.clone(), Arc::clone(&streams));
+                    seats.take(|progress| connections.spawn(converse(stream, owner, routes, streams, progress)));
                 }
             }
         }
@@ -88,9 +92,9 @@ impl Server {
 }
 
 /// Serves one connection: one request and its response.
-async fn converse(stream: UnixStream, owner: u32, agent: Arc<dyn Agent>, streams: Arc<Streams>, progress: Progress) {
-    let peer = peer::of(&stream, owner).await;
-    let service = service_fn(|request| handling::handle(request, peer.as_ref(), agent.as_ref(), (&streams, &progress)));
+async fn converse(stream: UnixStream, owner: u32, routes: Router, streams: Arc<Streams>, progress: Progress) {
+    let peer = peer::of(&stream, owner).await.map(Caller::local);
+    let service = service_fn(|request| handling::handle(request, peer.as_ref(), routes.clone(), (&streams, &progress)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(ARRIVAL)

@@ -1,28 +1,19 @@
-//! Responses in parts: one JSON value per line, for as long as the client reads and the agent runs.
+//! Responses without an end of their own: limits their number, and ends them with the agent.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::body::Body;
+use axum::http::Response;
 use futures_util::StreamExt;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::{Bytes, Frame};
-use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
-use crate::agent::{Parts, Problem, ProblemKind};
+use crate::agent::{Problem, ProblemKind};
 
-/// The number of simultaneous responses in parts. Fewer than the connections, so that other
+/// The number of simultaneous responses without an end. Fewer than the connections, so that other
 /// requests are still served.
 const MOST: usize = 16;
 
-/// The number of parts that are sent together if they are ready.
-const TOGETHER: usize = 256;
-
-/// A body of any kind.
-pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
-
-/// The responses in parts that are under way.
+/// The responses without an end that are under way.
 #[derive(Debug)]
 pub(super) struct Streams {
     turns: Arc<Semaphore>,
@@ -39,8 +30,8 @@ impl Streams {
         self.ended.send_replace(true);
     }
 
-    /// Returns the body of a response in parts.
-    pub(super) fn body<T: Serialize + Send + 'static>(&self, parts: Parts<T>) -> Result<Body, Problem> {
+    /// Returns the response with a body that ends with the agent, if there is room for it.
+    pub(super) fn limit(&self, response: Response<Body>) -> Result<Response<Body>, Problem> {
         let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
             let message = format!("{MOST} logs are being read already: stop one, then try again");
             return Err(Problem::new(ProblemKind::Unavailable, message));
@@ -50,20 +41,11 @@ impl Streams {
             // An error means that the sender is gone: the response is over in both cases.
             let _ = ended.wait_for(|ended| *ended).await;
         };
-        let frames = parts.take_until(Box::pin(over)).ready_chunks(TOGETHER).map(move |parts| {
-            // The permit is returned with the body.
-            let _kept = &turn;
-            Ok(Frame::data(lines(&parts)))
-        });
-        Ok(BodyExt::boxed_unsync(StreamBody::new(frames)))
+        Ok(response.map(|body| {
+            Body::from_stream(body.into_data_stream().take_until(Box::pin(over)).inspect(move |_| {
+                // The permit is returned with the body.
+                let _kept = &turn;
+            }))
+        }))
     }
-}
-
-fn lines(parts: &[impl Serialize]) -> Bytes {
-    let mut text = Vec::new();
-    for part in parts {
-        serde_json::to_writer(&mut text, part).expect("parts are texts, and memory takes everything");
-        text.push(b'\n');
-    }
-    text.into()
 }

@@ -1,4 +1,4 @@
-//! Serves the requests of the socket from the machine, the ledger and the stores.
+//! Serves the requests of the API from the machine, the ledger and the stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,20 +7,24 @@ use std::time::Duration;
 
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
-    AppDetail, AppTree, DriftRecord, Explained, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested,
-    Ordered, Overview, PlanAnswer, ResourceLine, StoreStanding, VersionNote,
+    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord, LedgerStanding,
+    LogPart, NotifyTested, Ordered, Overview, PlanAnswer, ResourceLine, StoreStanding, VersionNote,
 };
-use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest};
-use setpoint_api::{Agent, Problem, ProblemKind};
+use setpoint_api::question::{
+    AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
+};
+use setpoint_api::{Agent, Caller, Problem, ProblemKind, Verb, selection};
 use setpoint_core::facts::AppFacts;
-use setpoint_core::name::{Actor, AppId};
+use setpoint_core::name::AppId;
 use setpoint_core::version::Revision;
 use setpoint_documents::nearest;
 use setpoint_engine::machine::AppStatus;
 use setpoint_ledger::{Ledger, LedgerError, Origin};
 use tokio::time::timeout;
 
+use super::feed::{Feed, Viewer};
 use super::messages::Messages;
+use super::rights::View;
 use super::sources::Provider;
 use super::summary::{hold_of, refused_of, summary};
 use super::{OpenNow, changes, history};
@@ -39,6 +43,7 @@ pub(super) struct Answers {
     messages: Arc<Messages>,
     open_now: OpenNow,
     pub(super) last_order: AtomicU64,
+    pub(super) feed: Arc<Feed>,
 }
 
 impl Answers {
@@ -50,7 +55,8 @@ impl Answers {
         messages: Arc<Messages>,
         open_now: OpenNow,
     ) -> Self {
-        Self { clock, origin, handle, provider, messages, open_now, last_order: AtomicU64::new(0) }
+        let feed = Feed::new(clock.now());
+        Self { clock, origin, handle, provider, messages, open_now, last_order: AtomicU64::new(0), feed }
     }
 
     /// Returns the ledger for reading. A failed one is opened again every few seconds, so this
@@ -65,20 +71,22 @@ impl Answers {
         })
     }
 
-    pub(super) async fn status(&self, app: &AppId) -> Result<AppStatus, Problem> {
-        match self.handle.status(app).await.map_err(ended)? {
+    /// Returns the status of an app that the caller may see.
+    pub(super) async fn status(&self, app: &AppId, view: &View) -> Result<AppStatus, Problem> {
+        let status = self.handle.status(app).await.map_err(ended)?;
+        match status.filter(|_| view.sees(app)) {
             Some(status) => Ok(status),
-            None => Err(self.no_such_app(app).await),
+            None => Err(self.no_such_app(app, view).await),
         }
     }
 
-    pub(super) async fn no_such_app(&self, app: &AppId) -> Problem {
+    pub(super) async fn no_such_app(&self, app: &AppId, view: &View) -> Problem {
         let known: Vec<String> = match self.handle.standing().await {
             // An app that is not loaded may still exist.
             Ok(standing) if !standing.holding => {
                 return self.not_now(&format!("the state of {app} is not known"));
             }
-            Ok(standing) => standing.apps.keys().map(ToString::to_string).collect(),
+            Ok(standing) => standing.apps.keys().filter(|app| view.sees(app)).map(ToString::to_string).collect(),
             Err(ended) => return self::ended(ended),
         };
         let hint = match nearest(&app.to_string(), known.iter().map(String::as_str)) {
@@ -94,15 +102,15 @@ impl Answers {
         &self,
         found: Result<Vec<T>, LedgerError>,
         app: Option<AppId>,
-        ledger: &dyn Ledger,
+        (ledger, view): (&dyn Ledger, &View),
     ) -> Result<Vec<T>, Problem> {
         let found = found.map_err(|error| unread(&error))?;
         let Some(app) = app.filter(|_| found.is_empty()) else { return Ok(found) };
         // The history of a forgotten app stays.
         let any = HistoryQuestion { app: Some(app.clone()), limit: 1, before: None };
-        let recorded = history::history(ledger, &self.origin, &any).await.map_err(|error| unread(&error))?;
+        let recorded = history::history(ledger, &self.origin, &any, view).await.map_err(|error| unread(&error))?;
         if recorded.is_empty() && self.handle.status(&app).await.map_err(ended)?.is_none() {
-            return Err(self.no_such_app(&app).await);
+            return Err(self.no_such_app(&app, view).await);
         }
         Ok(found)
     }
@@ -124,8 +132,9 @@ impl Answers {
         ledger?.head(&self.origin).await.ok()?.anchor_trouble
     }
 
-    async fn detail(&self, app: &AppId) -> Result<AppDetail, Problem> {
-        let status = self.status(app).await?;
+    async fn detail(&self, app: &AppId, view: &View) -> Result<AppDetail, Problem> {
+        let position = self.feed.position();
+        let status = self.status(app, view).await?;
         let versions = match &status.facts.accepted {
             Some(accepted) => self.describe(&accepted.revision).await,
             None => Vec::new(),
@@ -154,6 +163,7 @@ impl Answers {
         resources.extend(orphans);
         let AppFacts { last_good, suspension, .. } = AppFacts::clone(&facts);
         Ok(AppDetail {
+            position,
             summary,
             last_good,
             hold,
@@ -200,101 +210,156 @@ fn unread(error: &LedgerError) -> Problem {
     Problem::new(ProblemKind::Unavailable, crate::complaint::told(error))
 }
 
+impl Answers {
+    /// Returns the summaries of all apps that a caller may see, with the rest of the overview.
+    pub(super) async fn overview_of(&self, view: &View) -> Result<Overview, Problem> {
+        let position = self.feed.position();
+        let standing = self.handle.standing().await.map_err(ended)?;
+        let store = |(name, store): (&_, &setpoint_engine::machine::StoreStatus)| StoreStanding {
+            store: setpoint_core::name::StoreName::clone(name),
+            head: store.head.clone(),
+            answered: store.answered,
+            stale: store.stale,
+            failures: store.failures,
+            problem: store.problem.clone(),
+        };
+        let mut counted = self.counted(&standing.left_alone);
+        let apps = standing.apps.iter().filter(|(app, _)| view.sees(app));
+        let apps: Vec<_> = apps.map(|(app, status)| summary(app, status, &counted)).collect();
+        counted.targets.retain(|target| view.sees_target(&target.target));
+        for target in &mut counted.targets {
+            target.apps = apps.iter().filter(|app| app.target == target.identity).count();
+        }
+        let mut unreached = self.provider.unreached();
+        unreached.retain(|target| view.sees_target(&target.target));
+        unreached.iter_mut().for_each(|target| target.waiting.retain(|app| view.sees(app)));
+        Ok(Overview {
+            now: self.clock.now(),
+            position,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ledger: LedgerStanding {
+                holding: standing.holding,
+                trouble: self.handle.trouble(),
+                anchor: self.anchor_trouble().await,
+            },
+            stores: standing.stores.iter().filter(|(name, _)| view.sees_store(name)).map(store).collect(),
+            targets: counted.targets,
+            unreached,
+            apps,
+        })
+    }
+
+    async fn tested_notifiers(&self, caller: &Caller) -> Result<Vec<NotifyTested>, Problem> {
+        Self::permit_everywhere(caller, Verb::Administer)?;
+        let by = &caller.actor;
+        let courier = self.messages.courier().map_err(|problem| Problem::new(ProblemKind::Unavailable, problem))?;
+        let message = self.messages.message(
+            "test",
+            "setpoint",
+            &format!("a test message, requested by {by}; no action is needed"),
+        );
+        let tested = courier.test(&message).await.into_iter();
+        let result = |tested: setpoint_notify::Tested| NotifyTested {
+            notifier: tested.notifier,
+            problem: tested.problem.map(|problem| problem.to_string()),
+        };
+        Ok(tested.map(result).collect())
+    }
+
+    /// Checks that a caller may see the app that a question is about, and returns its view.
+    async fn view_of(&self, caller: &Caller, app: Option<&AppId>) -> Result<View, Problem> {
+        if let Some(app) = app {
+            self.permit(caller, Verb::See, app).await?;
+        }
+        Ok(self.view(caller))
+    }
+}
+
 impl Agent for Answers {
-    fn overview(&self) -> Reply<'_, Overview> {
-        Box::pin(async {
-            let standing = self.handle.standing().await.map_err(ended)?;
-            let store = |(name, store): (&_, &setpoint_engine::machine::StoreStatus)| StoreStanding {
-                store: setpoint_core::name::StoreName::clone(name),
-                head: store.head.clone(),
-                answered: store.answered,
-                stale: store.stale,
-                failures: store.failures,
-                problem: store.problem.clone(),
-            };
-            let mut counted = self.counted(&standing.left_alone);
-            let apps: Vec<_> = standing.apps.iter().map(|(app, status)| summary(app, status, &counted)).collect();
-            for target in &mut counted.targets {
-                target.apps = apps.iter().filter(|app| app.target == target.identity).count();
+    fn overview<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Overview> {
+        Box::pin(async move { self.overview_of(&self.view(caller)).await })
+    }
+
+    fn apps<'a>(&'a self, caller: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage> {
+        Box::pin(async move {
+            let overview = self.overview_of(&self.view(caller)).await?;
+            selection::page(&overview.apps, &question, overview.position)
+        })
+    }
+
+    fn app<'a>(&'a self, caller: &'a Caller, app: AppId) -> Reply<'a, AppDetail> {
+        Box::pin(async move { self.detail(&app, &self.view(caller)).await })
+    }
+
+    fn tree<'a>(&'a self, caller: &'a Caller, app: AppId) -> Reply<'a, AppTree> {
+        Box::pin(async move { self.tree_of(app, &self.view(caller)).await })
+    }
+
+    fn logs<'a>(&'a self, caller: &'a Caller, question: LogQuestion) -> Reply<'a, Parts<LogPart>> {
+        Box::pin(async move {
+            self.permit(caller, Verb::Logs, &question.app).await?;
+            self.logs_of(question, &self.view(caller)).await
+        })
+    }
+
+    fn history<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryRecord>> {
+        Box::pin(async move {
+            let view = self.view_of(caller, question.app.as_ref()).await?;
+            let ledger = self.ledger().await?;
+            let found = history::history(ledger.as_ref(), &self.origin, &question, &view).await;
+            self.or_unknown(found, question.app, (ledger.as_ref(), &view)).await
+        })
+    }
+
+    fn changes<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>> {
+        Box::pin(async move {
+            let view = self.view_of(caller, question.app.as_ref()).await?;
+            let ledger = self.ledger().await?;
+            let found = changes::changes(ledger.as_ref(), &self.origin, &question, &view).await;
+            self.or_unknown(found, question.app, (ledger.as_ref(), &view)).await
+        })
+    }
+
+    fn drift<'a>(&'a self, caller: &'a Caller, question: DriftQuestion) -> Reply<'a, Vec<DriftRecord>> {
+        Box::pin(async move {
+            let view = self.view_of(caller, question.app.as_ref()).await?;
+            let ledger = self.ledger().await?;
+            let found = history::drift(ledger.as_ref(), &self.origin, &question, &view).await;
+            self.or_unknown(found, question.app, (ledger.as_ref(), &view)).await
+        })
+    }
+
+    fn plan<'a>(&'a self, caller: &'a Caller, request: PlanRequest) -> Reply<'a, PlanAnswer> {
+        Box::pin(async move {
+            if let Some(app) = &request.app {
+                self.permit(caller, Verb::Plan, app).await?;
             }
-            Ok(Overview {
-                now: self.clock.now(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                ledger: LedgerStanding {
-                    holding: standing.holding,
-                    trouble: self.handle.trouble(),
-                    anchor: self.anchor_trouble().await,
-                },
-                stores: standing.stores.iter().map(store).collect(),
-                targets: counted.targets,
-                unreached: self.provider.unreached(),
-                apps,
-            })
+            Ok(PlanAnswer { apps: self.plans(request, &self.view(caller)).await? })
         })
     }
 
-    fn app(&self, app: AppId) -> Reply<'_, AppDetail> {
-        Box::pin(async move { self.detail(&app).await })
-    }
-
-    fn tree(&self, app: AppId) -> Reply<'_, AppTree> {
-        Box::pin(self.tree_of(app))
-    }
-
-    fn logs(&self, question: LogQuestion) -> Reply<'_, Parts<LogPart>> {
-        Box::pin(self.logs_of(question))
-    }
-
-    fn history(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryRecord>> {
+    fn explain<'a>(&'a self, caller: &'a Caller, question: ExplainQuestion) -> Reply<'a, Explained> {
         Box::pin(async move {
-            let ledger = self.ledger().await?;
-            let found = history::history(ledger.as_ref(), &self.origin, &question).await;
-            self.or_unknown(found, question.app, ledger.as_ref()).await
+            self.permit(caller, Verb::Plan, &question.app).await?;
+            self.explained(question, &self.view(caller)).await
         })
     }
 
-    fn changes(&self, question: HistoryQuestion) -> Reply<'_, Vec<HistoryChange>> {
+    fn events<'a>(&'a self, caller: &'a Caller, after: Option<u64>) -> Reply<'a, Parts<FeedEvent>> {
         Box::pin(async move {
-            let ledger = self.ledger().await?;
-            let found = changes::changes(ledger.as_ref(), &self.origin, &question).await;
-            self.or_unknown(found, question.app, ledger.as_ref()).await
+            let viewer = Viewer { rights: caller.rights.clone(), provider: Arc::clone(&self.provider) };
+            Ok(self.feed.events(viewer, after))
         })
     }
 
-    fn drift(&self, question: DriftQuestion) -> Reply<'_, Vec<DriftRecord>> {
+    fn order<'a>(&'a self, caller: &'a Caller, request: OrderRequest) -> Reply<'a, Ordered> {
         Box::pin(async move {
-            let ledger = self.ledger().await?;
-            let found = history::drift(ledger.as_ref(), &self.origin, &question).await;
-            self.or_unknown(found, question.app, ledger.as_ref()).await
+            self.permit(caller, Verb::of(&request.order), &request.app).await?;
+            self.give(caller, request).await
         })
     }
 
-    fn plan(&self, request: PlanRequest) -> Reply<'_, PlanAnswer> {
-        Box::pin(async move { Ok(PlanAnswer { apps: self.plans(request).await? }) })
-    }
-
-    fn explain(&self, question: ExplainQuestion) -> Reply<'_, Explained> {
-        Box::pin(self.explained(question))
-    }
-
-    fn order(&self, by: Actor, request: OrderRequest) -> Reply<'_, Ordered> {
-        Box::pin(self.give(by, request))
-    }
-
-    fn test_notifiers(&self, by: Actor) -> Reply<'_, Vec<NotifyTested>> {
-        Box::pin(async move {
-            let courier = self.messages.courier().map_err(|problem| Problem::new(ProblemKind::Unavailable, problem))?;
-            let message = self.messages.message(
-                "test",
-                "setpoint",
-                &format!("a test message, requested by {by}; no action is needed"),
-            );
-            let tested = courier.test(&message).await.into_iter();
-            let told = |tested: setpoint_notify::Tested| NotifyTested {
-                notifier: tested.notifier,
-                problem: tested.problem.map(|problem| problem.to_string()),
-            };
-            Ok(tested.map(told).collect())
-        })
+    fn test_notifiers<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Vec<NotifyTested>> {
+        Box::pin(self.tested_notifiers(caller))
     }
 }

@@ -18,6 +18,7 @@ use setpoint_ledger::record::Record;
 use setpoint_ledger::{Kind, Ledger, LedgerError, Origin};
 
 use super::history::{PAGE, bodies, is_about, recorded, text_of, walk_back, writers};
+use super::rights::View;
 
 /// The number of records that are searched for the other records of a change, beyond those that
 /// were requested.
@@ -31,8 +32,9 @@ pub(super) async fn changes(
     ledger: &dyn Ledger,
     origin: &Origin,
     question: &HistoryQuestion,
+    view: &View,
 ) -> Result<Vec<HistoryChange>, LedgerError> {
-    let mut rows = Rows::new(question);
+    let mut rows = Rows::new(question, view);
     // The result of a change may be on the page before, and then the change has its row there.
     let from = question.before.map(|before| before.saturating_add(REACH));
     walk_back(ledger, origin, from, PAGE, |record| rows.read(&record)).await?;
@@ -51,6 +53,7 @@ pub(super) async fn changes(
 /// The rows read so far, backwards.
 struct Rows<'a> {
     question: &'a HistoryQuestion,
+    view: &'a View,
     rows: Vec<HistoryChange>,
     /// Results whose intents are still to be read, by subject: at most one intent is open for each
     /// object. `None` if the row of the result is on another page.
@@ -66,14 +69,14 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(question: &'a HistoryQuestion) -> Self {
+    fn new(question: &'a HistoryQuestion, view: &'a View) -> Self {
         let (rows, results, ended) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { question, rows, results, ended, attributed: BTreeMap::new(), drifts: Vec::new(), beyond: 0 }
+        Self { question, view, rows, results, ended, attributed: BTreeMap::new(), drifts: Vec::new(), beyond: 0 }
     }
 
     fn read(&mut self, record: &Record) -> ControlFlow<()> {
         let is_asked = self.question.app.as_ref().is_none_or(|app| is_about(record, app));
-        if is_asked {
+        if is_asked && self.view.sees_record(record) {
             self.take(record);
         }
         if self.rows.len() < self.question.limit {

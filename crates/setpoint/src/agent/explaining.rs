@@ -8,13 +8,14 @@ use setpoint_engine::accept::{NotExplained, NotRendered};
 
 use super::answers::Answers;
 use super::bootstrap::Bootstrap;
+use super::rights::View;
 use crate::complaint::told as told_in_full;
 use crate::explaining::told;
 
 impl Answers {
-    pub(super) async fn explained(&self, question: ExplainQuestion) -> Result<Explained, Problem> {
+    pub(super) async fn explained(&self, question: ExplainQuestion, view: &View) -> Result<Explained, Problem> {
         let app = &question.app;
-        let status = self.status(app).await?;
+        let status = self.status(app, view).await?;
         let impossible = |message: String| Problem::new(ProblemKind::Conflict, message);
         if *app == Bootstrap::root() {
             let message =

@@ -16,6 +16,8 @@ use setpoint_core::time::Timestamp;
 use setpoint_ledger::record::Record;
 use setpoint_ledger::{Body, Kind, Ledger, LedgerError, Origin};
 
+use super::rights::View;
+
 /// The number of records that are read at once.
 pub(super) const PAGE: u64 = 500;
 /// The largest number of records that one request reads.
@@ -50,15 +52,17 @@ pub(super) async fn history(
     ledger: &dyn Ledger,
     origin: &Origin,
     question: &HistoryQuestion,
+    view: &View,
 ) -> Result<Vec<HistoryRecord>, LedgerError> {
     let mut found = Vec::new();
-    // All records match, so no more are read than are returned.
+    // If all records match, no more are read than are returned.
     let page = match question.app {
-        None => (question.limit as u64).clamp(1, PAGE),
-        Some(_) => PAGE,
+        None if view.sees_all() => (question.limit as u64).clamp(1, PAGE),
+        _ => PAGE,
     };
     walk_back(ledger, origin, question.before, page, |record| {
-        if question.app.as_ref().is_none_or(|app| is_about(&record, app)) && found.len() < question.limit {
+        let is_asked = question.app.as_ref().is_none_or(|app| is_about(&record, app)) && view.sees_record(&record);
+        if is_asked && found.len() < question.limit {
             found.push(recorded(&record));
         }
         if found.len() < question.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -113,12 +117,13 @@ pub(super) async fn drift(
     ledger: &dyn Ledger,
     origin: &Origin,
     question: &DriftQuestion,
+    view: &View,
 ) -> Result<Vec<DriftRecord>, LedgerError> {
     let mut found = Vec::new();
     // Drift that is left unchanged ends with a record of its own, which comes first when reading
     // backwards.
     let mut over = Ends::default();
-    for seen in seen(ledger, origin, question).await? {
+    for seen in seen(ledger, origin, question, view).await? {
         match seen {
             Seen::Over { seq, at, app } => {
                 for ended in overs(ledger, origin, seq).await? {
@@ -133,7 +138,12 @@ pub(super) async fn drift(
 }
 
 /// Returns the records of drift, newest first.
-async fn seen(ledger: &dyn Ledger, origin: &Origin, question: &DriftQuestion) -> Result<Vec<Seen>, LedgerError> {
+async fn seen(
+    ledger: &dyn Ledger,
+    origin: &Origin,
+    question: &DriftQuestion,
+    view: &View,
+) -> Result<Vec<Seen>, LedgerError> {
     // When reading backwards, the last change found of a resource is the first one after the next
     // record.
     let mut changed: BTreeMap<String, Timestamp> = BTreeMap::new();
@@ -144,7 +154,7 @@ async fn seen(ledger: &dyn Ledger, origin: &Origin, question: &DriftQuestion) ->
     walk_back(ledger, origin, None, PAGE, |record| {
         let done = record.data.get("outcome").is_some_and(|outcome| outcome == "done" || outcome == "found done");
         let app = record.subject.parse::<AppId>().ok();
-        let app = app.filter(|app| question.app.as_ref().is_none_or(|wanted| wanted == app));
+        let app = app.filter(|app| question.app.as_ref().is_none_or(|wanted| wanted == app) && view.sees(app));
         match (record.kind, app) {
             (Kind::EffectResult, _) if done => drop(changed.insert(record.subject, record.time)),
             (Kind::DriftAttributed, _) => {

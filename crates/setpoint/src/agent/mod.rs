@@ -9,8 +9,8 @@
 //!   renders, and the ancestry of versions.
 //! - [`renderers`], [`shadows`]: external renderers, and their differences from Setpoint's own.
 //! - [`messages`]: notifications to people.
-//! - [`answers`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`], [`changes`]:
-//!   requests of the socket.
+//! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
+//!   [`changes`], [`feed`]: requests of the API.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
 //!   an older copy was restored.
 //! - [`erasing`]: erasing the body of a record.
@@ -21,6 +21,7 @@ mod changes;
 mod connect;
 pub mod erasing;
 mod explaining;
+mod feed;
 pub mod folder;
 mod footprints;
 pub mod gap;
@@ -34,6 +35,7 @@ pub mod recovering;
 mod reloading;
 mod renderers;
 mod renders;
+mod rights;
 mod shadows;
 mod showing;
 mod sources;
@@ -149,10 +151,21 @@ impl RunningAgent {
             Answers::new(clock, origin, Arc::clone(&handle), Arc::clone(&provider), messages, Arc::clone(&open_now));
         let server = Server::bind(&folder.socket()).await.map_err(|source| StartError::Socket { source })?;
         let (hang_up, hung_up) = oneshot::channel::<()>();
-        let socket = tokio::spawn(server.serve(Arc::new(answers), async {
-            // Dropped or sent: the socket stops in both cases.
-            let _ = hung_up.await;
-        }));
+        let answers = Arc::new(answers);
+        let socket = tokio::spawn(async move {
+            let served = server.serve(Arc::clone(&answers) as _, async {
+                // Dropped or sent: the socket stops in both cases.
+                let _ = hung_up.await;
+            });
+            let published = async {
+                answers.publish_changes().await;
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = served => {}
+                () = published => {}
+            }
+        });
         let steps = handle.steps();
         Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder, provider, bootstrap, log })
     }

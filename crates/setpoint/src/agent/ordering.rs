@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use setpoint_api::answer::Ordered;
 use setpoint_api::question::{OrderKind, OrderRequest};
-use setpoint_api::{Problem, ProblemKind};
+use setpoint_api::{Caller, Problem, ProblemKind};
 use setpoint_core::modes::State;
-use setpoint_core::name::{Actor, AppId};
+use setpoint_core::name::AppId;
 use setpoint_core::report::{RetentionReason, Why};
 use setpoint_core::time::Timestamp;
 use setpoint_engine::machine::AppStatus;
@@ -19,9 +19,9 @@ use crate::show;
 const MOST_KEPT: usize = 5;
 
 impl Answers {
-    pub(super) async fn give(&self, by: Actor, request: OrderRequest) -> Result<Ordered, Problem> {
+    pub(super) async fn give(&self, caller: &Caller, request: OrderRequest) -> Result<Ordered, Problem> {
         let OrderRequest { app, reason, order } = request;
-        let before = self.status(&app).await?;
+        let before = self.status(&app, &self.view(caller)).await?;
         let needs_reason = !matches!(order, OrderKind::Resume) && !matches!(order, OrderKind::Sync { allow_prune: 0 });
         if needs_reason && reason.trim().is_empty() {
             return Err(Problem::new(ProblemKind::Question, "say why: `--reason \"…\"` is recorded with the order"));
@@ -39,7 +39,7 @@ impl Answers {
         };
         let order = self.order_of(&app, order).await?;
         let id = OrderId(self.last_order.fetch_add(1, Ordering::Relaxed) + 1);
-        let command = Command { id, app: app.clone(), by, reason, order };
+        let command = Command { id, app: app.clone(), by: caller.actor.clone(), reason, order };
         match self.handle.order(command).await.map_err(ended)? {
             Ok(()) => Ok(Ordered { app, notes }),
             Err(Declined::Invalid(problem)) => Err(Problem::new(ProblemKind::Question, problem)),

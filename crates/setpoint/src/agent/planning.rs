@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use setpoint_api::answer::{AppPlan, PlanStep};
 use setpoint_api::question::PlanRequest;
-use setpoint_api::{Problem, ProblemKind};
+use setpoint_api::{Problem, ProblemKind, rights};
 use setpoint_core::bundle::Bundle;
 use setpoint_core::decide::Decision;
 use setpoint_core::diff::Difference;
@@ -21,6 +21,7 @@ use setpoint_target::{Asker, Target};
 
 use super::answers::{Answers, ended};
 use super::bootstrap::Bootstrap;
+use super::rights::View;
 use super::sources::{Candidate, Memory};
 use super::summary::{hold_of, refused_of, set_back_of};
 use crate::interpreter::Sources as _;
@@ -35,15 +36,15 @@ enum Among {
 }
 
 impl Answers {
-    pub(super) async fn plans(&self, request: PlanRequest) -> Result<Vec<AppPlan>, Problem> {
+    pub(super) async fn plans(&self, request: PlanRequest, view: &View) -> Result<Vec<AppPlan>, Problem> {
         let standing = self.handle.standing().await.map_err(ended)?;
         let wanted = |app: &AppId| match &request.app {
             Some(wanted) => app == wanted,
-            None => *app != Bootstrap::root(),
+            None => *app != Bootstrap::root() && view.allows(rights::Verb::Plan, app),
         };
         let apps: Vec<_> = standing.apps.iter().filter(|(app, _)| wanted(app)).collect();
         if let (true, Some(app)) = (apps.is_empty(), &request.app) {
-            return Err(self.no_such_app(app).await);
+            return Err(self.no_such_app(app, view).await);
         }
         let mut plans = Vec::new();
         for (app, status) in apps {

@@ -21,6 +21,7 @@ use setpoint_target::{RefusalClass, Target, Wanted};
 use tokio::time::timeout;
 
 use super::answers::{Answers, ended};
+use super::rights::View;
 use super::sources::Connection;
 
 /// The time limit for the reasons of unhealthy objects. Without them, the objects are still shown.
@@ -103,8 +104,8 @@ impl Answers {
         self.handle.wanted(app).await.map_err(ended)
     }
 
-    pub(super) async fn tree_of(&self, app: AppId) -> Result<AppTree, Problem> {
-        let status = self.status(&app).await?;
+    pub(super) async fn tree_of(&self, app: AppId, view: &View) -> Result<AppTree, Problem> {
+        let status = self.status(&app, view).await?;
         let target = self.target_of(&app, &status)?;
         let now = self.clock.now();
         let wanted = self.wanted(&app).await?;
@@ -134,9 +135,9 @@ impl Answers {
         Ok(AppTree { app, target, target_name, now, objects, observed, drifts, remarks, unseen: tree.unseen })
     }
 
-    pub(super) async fn logs_of(&self, question: LogQuestion) -> Result<Parts<LogPart>, Problem> {
+    pub(super) async fn logs_of(&self, question: LogQuestion, view: &View) -> Result<Parts<LogPart>, Problem> {
         let LogQuestion { app, object, follow, since, tail, container, previous } = question;
-        let status = self.status(&app).await?;
+        let status = self.status(&app, view).await?;
         let target = self.target_of(&app, &status)?;
         let object = object.map(|ObjectName { kind, name }| (kind, name));
         let asked = setpoint_target::LogQuestion { object, follow, since, tail, container, previous };
