@@ -31,6 +31,7 @@ const LIGHT: &[(&str, &[&str], &str)] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-core", &[]),
     ("setpoint-yaml", &[]),
+    ("setpoint-accounts", &["setpoint-core"]),
     ("setpoint-api", &["setpoint-core"]),
     ("setpoint-ledger-verify", &[]),
     ("setpoint-notify", &["setpoint-core", "setpoint-documents"]),
@@ -84,6 +85,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "setpoint",
         &[
+            "setpoint-accounts",
             "setpoint-api",
             "setpoint-core",
             "setpoint-documents",

@@ -1,0 +1,12 @@
+//! The integration tests of accounts, sessions and machine tokens, in one binary.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails at that line")]
+
+mod brute_force;
+mod local_accounts;
+mod people_of_providers;
+mod scene;
+mod sessions;
+mod set_up;
+mod sign_in;
+mod storage;
