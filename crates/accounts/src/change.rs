@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use setpoint_core::name::Actor;
+use setpoint_core::time::Timestamp;
 
 use crate::sessions::{SessionId, Via};
 
@@ -29,6 +30,8 @@ pub enum Change {
     SignedIn { actor: Actor, session: SessionId, via: Via, administrator: bool, address: String },
     SessionEnded { actor: Actor, session: SessionId },
     SessionsEnded { actor: Actor, sessions_ended: u64 },
+    TokenCreated { token: Actor, id: String, grants: String, created_by: Actor, expires: Timestamp },
+    TokenRevoked { token: Actor, id: String },
 }
 
 impl Change {
@@ -46,6 +49,7 @@ impl Change {
             Self::SignedIn { actor, .. } | Self::SessionEnded { actor, .. } | Self::SessionsEnded { actor, .. } => {
                 actor
             }
+            Self::TokenCreated { token, .. } | Self::TokenRevoked { token, .. } => token,
         }
     }
 }
@@ -85,6 +89,8 @@ impl fmt::Display for Change {
             Self::SessionsEnded { actor, sessions_ended } => {
                 write!(f, "sessions of {actor} ended, {sessions_ended} in all")
             }
+            Self::TokenCreated { token, created_by, .. } => write!(f, "{token} created by {created_by}"),
+            Self::TokenRevoked { token, .. } => write!(f, "{token} revoked"),
         }
     }
 }

@@ -47,6 +47,10 @@ pub enum AccountsError {
     NoSuchAccount,
     #[error("`{name}` is the last administrator that can sign in: create another administrator first")]
     LastAdministrator { name: String },
+    #[error("a token needs an expiry between now and {limit_days} days from now")]
+    Expiry { limit_days: u64 },
+    #[error("the grants of a token are longer than {limit} bytes: grant less, or name a role")]
+    GrantsTooLong { limit: usize },
     #[error("there are more than {limit} groups: limit the groups that the provider sends")]
     TooManyGroups { limit: usize },
 }

@@ -1,4 +1,4 @@
-//! Local accounts, sessions, first set-up and sign-in limits of the server, in
+//! Local accounts, sessions, machine tokens, first set-up and sign-in limits of the server, in
 //! SQLite.
 //!
 //! The crate has no HTTP, no clock and no cache: every call brings its time, and every look-up
@@ -7,6 +7,7 @@
 //!
 //! Reading order: `secrets` (texts that cannot be printed), `options`, `database` (the file and its
 //! tables), `store` (the handle), `hashing` and `password_policy`, `set_up`, `local_accounts`,
+//! `limits` and `sign_in`, `sessions` and `session_lookup`, `machine_tokens`, `change`.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod errors;
 mod hashing;
 mod limits;
 mod local_accounts;
+mod machine_tokens;
 mod names;
 mod options;
 mod password_policy;
@@ -35,8 +37,9 @@ pub use errors::{AccountsError, OpenError, PasswordError, SetUpError, SignInErro
 pub use hashing::HashingCost;
 pub use limits::{Limits, Rate};
 pub use local_accounts::{Account, NewAccount};
+pub use machine_tokens::{IssuedToken, MachineToken, NewToken};
 pub use options::{Options, SessionRules};
-pub use secrets::{CsrfToken, Password, SessionCookie, SetupToken};
+pub use secrets::{CsrfToken, Password, SessionCookie, SetupToken, TokenText};
 pub use session_lookup::LiveSession;
 pub use sessions::{Identity, OpenSession, Session, SessionId, Via};
 pub use sign_in::NewSession;

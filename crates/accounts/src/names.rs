@@ -62,6 +62,11 @@ pub(crate) fn account_actor(name: &str) -> Result<Actor, BadName> {
     Actor::new(&format!("account:{name}"))
 }
 
+/// Returns the actor of a machine token in the ledger.
+pub(crate) fn token_actor(name: &str) -> Result<Actor, BadName> {
+    Actor::new(&format!("token:{name}"))
+}
+
 /// Returns the actor of a person of an OIDC provider. A subject that is not plain ASCII is refused:
 /// it could deceive readers of the ledger.
 pub(crate) fn provider_actor(provider: &str, subject: &str) -> Result<Actor, BadName> {

@@ -56,6 +56,10 @@ secret_text!(
     SessionCookie
 );
 secret_text!(
+    /// The text of a machine token. Only its hash is stored, so it is shown once.
+    TokenText
+);
+secret_text!(
     /// The token that requests of a session that change something must carry.
     CsrfToken
 );

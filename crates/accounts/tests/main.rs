@@ -4,6 +4,7 @@
 
 mod brute_force;
 mod local_accounts;
+mod machine_tokens;
 mod people_of_providers;
 mod scene;
 mod sessions;
