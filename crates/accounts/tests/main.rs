@@ -5,6 +5,7 @@
 mod brute_force;
 mod local_accounts;
 mod machine_tokens;
+mod no_secrets;
 mod people_of_providers;
 mod scene;
 mod sessions;
