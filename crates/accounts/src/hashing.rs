@@ -117,3 +117,42 @@ impl Hasher {
         hash.map_err(|error| failed(error.to_string()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn two_hashes_are_computed_at_a_time_and_others_wait() {
+        let hasher = Hasher::new(HashingCost { memory_kib: 8, passes: 1 }).unwrap();
+        let password = Password::new("a password".to_owned());
+        let held = [hasher.turns.acquire().await.unwrap(), hasher.turns.acquire().await.unwrap()];
+        let mut third = pin!(hasher.hash(&password));
+        let polled = third.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(polled, Poll::Pending) && hasher.computed() == 0);
+        drop(held);
+        let hash = third.await.unwrap();
+        assert!(hasher.verify(&password, Some(&hash)).await.unwrap());
+        assert!(!hasher.verify(&password, None).await.unwrap());
+        assert_eq!(hasher.computed(), 3);
+    }
+
+    #[test]
+    fn the_function_is_argon2id_as_the_reference_implementation_has_it() {
+        // From src/test.c of phc-winner-argon2: version 0x13, 2 passes, 2^8 KiB, 1 lane.
+        let function = HashingCost { memory_kib: 256, passes: 2 }.function().unwrap();
+        let mut hash = [0; 32];
+        function.hash_password_into(b"password", b"somesalt", &mut hash).unwrap();
+        let expected = "9dfeb910e80bad0311fee20f9c0e2b12c17987b4cac90c2ef54d5b3021c68bfe";
+        assert_eq!(data_encoding::HEXLOWER.encode(&hash), expected);
+    }
+
+    #[test]
+    fn the_cost_of_production_is_the_recommended_one() {
+        assert_eq!(HashingCost::default(), HashingCost { memory_kib: 19_456, passes: 2 });
+        assert!(matches!(Hasher::new(HashingCost { memory_kib: 1, passes: 0 }), Err(OpenError::Cost)));
+    }
+}

@@ -110,3 +110,15 @@ async fn an_address_that_was_not_used_for_long_is_forgotten() {
     attack(&scene, "root", 1_000..1_100, later).await;
     assert!(matches!(scene.sign_in("root", 1, later).await, Err(SignInError::TooMany { .. })));
 }
+
+#[tokio::test]
+async fn the_addresses_of_an_account_that_are_remembered_have_a_bound() {
+    let scene = Scene::new().await;
+    for n in 0..33 {
+        scene.accounts.trust_address("root", &client(n), after(Span::seconds(n.into()))).await.unwrap();
+    }
+    let now = after(Span::minutes(1));
+    attack(&scene, "root", 1_000..1_100, now).await;
+    assert!(matches!(scene.sign_in("root", 0, now).await, Err(SignInError::TooMany { .. })), "the oldest");
+    assert!(scene.sign_in("root", 1, now).await.is_ok());
+}

@@ -145,16 +145,45 @@ async fn a_hash_of_another_cost_is_replaced_at_the_next_sign_in() {
     }
 }
 
-#[tokio::test]
-async fn a_sign_in_while_the_account_is_removed_begins_no_session() {
+/// Signs in with hashes that take long, while another process changes the account, and reports
+/// whether there is a session afterwards.
+async fn session_after_a_change_by_another_process<F: Future>(change: impl AsyncFnOnce(Accounts) -> F) -> bool {
     let scene = Scene::new().await;
-    for n in 0..10 {
-        scene.create("ada").await;
-        let (session, deleted) = tokio::join!(scene.sign_in("ada", n, NOW), scene.accounts.delete_account("ada"));
-        deleted.unwrap();
-        if let Ok(begun) = session {
-            assert!(scene.session(begun.cookie.open(), NOW).await.is_none());
+    scene.create("ada").await;
+    // The old hash is cheap to verify, and its replacement takes long.
+    let dear = Options { hashing: HashingCost { memory_kib: 32_768, passes: 4 }, ..options() };
+    let slow = Accounts::open_with(scene.directory.path(), dear).await.unwrap();
+    let password = password();
+    let (from, other) = (client(1), scene.accounts);
+    let sign_in = slow.sign_in("ada", &password, &from, NOW);
+    let change = async {
+        // The sign-in has verified the password, and computes the replacement.
+        while slow.hashes_computed() < 2 {
+            tokio::task::yield_now().await;
         }
-        assert!(scene.accounts.open_sessions(None, NOW).await.unwrap().is_empty());
+        change(other).await.await;
+    };
+    let (begun, _) = tokio::join!(sign_in, change);
+    match begun {
+        Ok(begun) => slow.session(begun.cookie.open(), NOW).await.unwrap().is_some(),
+        Err(error) => {
+            assert!(matches!(error, SignInError::Wrong));
+            false
+        }
     }
+}
+
+#[tokio::test]
+async fn a_sign_in_while_the_account_changes_begins_no_session() {
+    let disable = async |other: Accounts| async move { drop(other.disable_account("ada").await.unwrap()) };
+    assert!(!session_after_a_change_by_another_process(disable).await);
+    let delete = async |other: Accounts| async move { drop(other.delete_account("ada").await.unwrap()) };
+    assert!(!session_after_a_change_by_another_process(delete).await);
+    let set = async |other: Accounts| async move {
+        let new = Password::new("another-password".to_owned());
+        drop(other.set_password("ada", &new, None, NOW).await.unwrap());
+    };
+    assert!(!session_after_a_change_by_another_process(set).await);
+    let nothing = async |_: Accounts| async move {};
+    assert!(session_after_a_change_by_another_process(nothing).await);
 }

@@ -130,3 +130,14 @@ async fn a_damaged_store_does_not_open_the_set_up_again() {
     assert!(matches!(refused, Err(OpenError::Damaged { .. } | OpenError::Database { .. })));
     assert_eq!(fs::read(&path).unwrap().len(), bytes.len());
 }
+
+#[tokio::test]
+async fn a_session_of_an_account_that_was_disabled_in_the_file_is_refused() {
+    let scene = Scene::new().await;
+    let begun = scene.sign_in("root", 1, NOW).await.unwrap();
+    let other = sqlx::sqlite::SqliteConnectOptions::new().filename(scene.accounts.path());
+    let other = sqlx::sqlite::SqlitePool::connect_with(other).await.unwrap();
+    sqlx::raw_sql("UPDATE accounts SET disabled = 1").execute(&other).await.unwrap();
+    assert!(scene.session(begun.cookie.open(), NOW).await.is_none());
+    assert!(scene.accounts.open_sessions(None, NOW).await.unwrap().is_empty());
+}
