@@ -17,6 +17,7 @@ impl Client {
     /// the `User-Agent` header, of which 200 printable characters are kept.
     pub fn new(address: IpAddr, agent: &str) -> Self {
         let agent = agent.chars().filter(|c| !c.is_control()).take(AGENT_LENGTH).collect();
+        // An IPv4 address that is written as an IPv6 one is the same client.
         Self { address: address.to_canonical(), agent }
     }
 
@@ -39,10 +40,10 @@ impl Client {
 pub(crate) struct Network(IpAddr);
 
 impl Network {
+    /// Returns the network of a canonical address.
     pub(crate) fn of(address: IpAddr) -> Self {
-        // An IPv4 address that is written as an IPv6 one is the same client.
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self(address.into()),
+        match address {
+            IpAddr::V4(_) => Self(address),
             IpAddr::V6(address) => Self(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into()),
         }
     }

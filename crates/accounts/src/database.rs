@@ -105,7 +105,7 @@ const MIGRATIONS: &[&str] = &["
 pub(crate) async fn open(path: &Path) -> Result<(SqlitePool, StoreKey), OpenError> {
     let failed = |source| OpenError::Database { path: path.to_owned(), source };
     private_file(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
-    let mut connection = connection(path).connect().await.map_err(failed)?;
+    let mut connection = connect_options(path).connect().await.map_err(failed)?;
     // In WAL mode EXTRA equals FULL. Before WAL mode is on, only EXTRA makes the switch durable, as
     // the ledger's tests with a disk that loses data found; so it is set before the mode.
     connection.execute("PRAGMA synchronous = EXTRA; PRAGMA journal_mode = WAL;").await.map_err(failed)?;
@@ -116,14 +116,20 @@ pub(crate) async fn open(path: &Path) -> Result<(SqlitePool, StoreKey), OpenErro
         return Err(OpenError::Damaged { path: path.to_owned() });
     }
     let key = store_key(&mut connection, path).await?;
-    let options = connection_options_of_pool(path);
-    let pool = SqlitePoolOptions::new().max_connections(3).connect_with(options).await.map_err(failed)?;
+    let options = connect_options(path).pragma("synchronous", "EXTRA");
+    // A connection to a file needs no test before each use: every request would wait for it twice.
+    let pool = SqlitePoolOptions::new()
+        .max_connections(3)
+        .test_before_acquire(false)
+        .connect_with(options)
+        .await
+        .map_err(failed)?;
     // Closed after the pool has opened: the last connection of a database removes its log.
     connection.close().await.map_err(failed)?;
     Ok((pool, key))
 }
 
-fn connection(path: &Path) -> SqliteConnectOptions {
+fn connect_options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(false)
@@ -132,10 +138,6 @@ fn connection(path: &Path) -> SqliteConnectOptions {
         // Hashes of removed accounts must not stay in free pages.
         .pragma("secure_delete", "ON")
         .disable_statement_logging()
-}
-
-fn connection_options_of_pool(path: &Path) -> SqliteConnectOptions {
-    connection(path).pragma("synchronous", "EXTRA")
 }
 
 /// Migrates the tables to the newest version. Another process may do the same: the version is read

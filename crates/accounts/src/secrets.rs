@@ -115,3 +115,20 @@ impl fmt::Debug for StoreKey {
         f.write_str("StoreKey(…)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_lists_of_values_have_the_same_keyed_hash() {
+        let key = StoreKey::new([7; 32]);
+        let lists: [(&str, &[&[u8]]); 5] =
+            [("ab", &[]), ("a", &[b"b"]), ("a", &[b"b", b""]), ("", &[b"ab"]), ("a", &[b"", b"b"])];
+        let hashes = lists.map(|(purpose, values)| key.mac(purpose, values));
+        for (n, hash) in hashes.iter().enumerate() {
+            assert!(!hashes[n + 1..].contains(hash), "{:?}", lists[n]);
+        }
+        assert_ne!(key.mac("a", &[]), StoreKey::new([8; 32]).mac("a", &[]));
+    }
+}

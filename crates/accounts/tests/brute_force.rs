@@ -122,3 +122,13 @@ async fn the_addresses_of_an_account_that_are_remembered_have_a_bound() {
     assert!(matches!(scene.sign_in("root", 0, now).await, Err(SignInError::TooMany { .. })), "the oldest");
     assert!(scene.sign_in("root", 1, now).await.is_ok());
 }
+
+#[tokio::test]
+async fn accounts_that_share_an_address_do_not_limit_each_other() {
+    let scene = Scene::new().await;
+    scene.create("ada").await;
+    scene.sign_in("root", 1, NOW).await.unwrap();
+    scene.sign_in("ada", 1, NOW).await.unwrap();
+    while matches!(scene.guess("ada", 1, NOW).await, SignInError::Wrong) {}
+    assert!(scene.sign_in("root", 1, NOW).await.is_ok());
+}

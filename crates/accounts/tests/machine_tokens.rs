@@ -2,6 +2,7 @@
 
 use setpoint_accounts::{AccountsError, Change, IssuedToken, NewToken};
 use setpoint_core::time::{Span, Timestamp};
+use sha2::{Digest as _, Sha256};
 
 use crate::scene::{NOW, Scene, actor, after};
 
@@ -66,13 +67,33 @@ async fn only_the_whole_token_is_accepted() {
     }
 }
 
+/// Appends the checksum of a token, which is not secret.
+fn with_checksum(text: &str) -> String {
+    let checksum = data_encoding::HEXLOWER.encode(&Sha256::digest(text.as_bytes())[..4]);
+    format!("{text}_{checksum}")
+}
+
+#[tokio::test]
+async fn a_forged_token_with_the_right_checksum_is_refused() {
+    let scene = Scene::new().await;
+    let issued = create(&scene, "ci", after(YEAR)).await.unwrap();
+    assert_eq!(with_checksum(&issued.text.open()[..69]), issued.text.open());
+    let forged = with_checksum(&format!("setpoint_{}_{}", issued.token.id, "a".repeat(43)));
+    assert!(scene.accounts.token(&forged, NOW).await.unwrap().is_none());
+    let unknown = with_checksum(&format!("setpoint_{}_{}", "a".repeat(16), "a".repeat(43)));
+    assert!(scene.accounts.token(&unknown, NOW).await.unwrap().is_none());
+}
+
 #[tokio::test]
 async fn a_megabyte_instead_of_a_token_is_refused_without_reading_the_database() {
     let scene = Scene::new().await;
     scene.accounts.close().await;
     let huge = format!("setpoint_{}", "a".repeat(1 << 20));
     assert!(scene.accounts.token(&huge, NOW).await.unwrap().is_none());
-    assert!(scene.accounts.token(&"a".repeat(78), NOW).await.unwrap().is_none());
+    let mistyped = format!("setpoint_{}_{}_{}", "a".repeat(16), "a".repeat(43), "a".repeat(8));
+    assert!(scene.accounts.token(&mistyped, NOW).await.unwrap().is_none());
+    let formed = with_checksum(&mistyped[..69]);
+    assert!(scene.accounts.token(&formed, NOW).await.is_err(), "this one needs the database");
     assert!(scene.accounts.session(&huge, NOW).await.unwrap().is_none());
     assert!(scene.accounts.session(&"a".repeat(43), NOW).await.is_err(), "a closed database is an error, not an end");
 }

@@ -82,3 +82,11 @@ async fn of_two_uses_at_the_same_time_one_creates_an_account() {
     assert_eq!(usize::from(one.is_ok()) + usize::from(other.is_ok()), 1);
     assert_eq!(scene.accounts.accounts().await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn an_account_that_was_created_otherwise_ends_the_link() {
+    let scene = Scene::empty().await;
+    let token = scene.accounts.setup_link(NOW).await.unwrap().unwrap();
+    scene.create("ada").await;
+    assert!(is_refused(&scene, token.open(), NOW).await);
+}

@@ -131,6 +131,10 @@ async fn a_right_password_is_confirmed_without_a_session() {
     let wrong = Password::new("not-the-password".to_owned());
     let refused = scene.accounts.confirm("root", &wrong, &client(1), NOW).await;
     assert!(matches!(refused, Err(SignInError::Wrong)));
+    scene.create("ada").await;
+    scene.accounts.disable_account("ada").await.unwrap();
+    let disabled = scene.accounts.confirm("ada", &password(), &client(1), NOW).await;
+    assert!(matches!(disabled, Err(SignInError::Wrong)));
 }
 
 #[tokio::test]
@@ -164,6 +168,8 @@ async fn session_after_a_change_by_another_process<F: Future>(change: impl Async
         change(other).await.await;
     };
     let (begun, _) = tokio::join!(sign_in, change);
+    // A session that was not refused at its begin would be valid again with its account.
+    slow.enable_account("ada").await.ok();
     match begun {
         Ok(begun) => slow.session(begun.cookie.open(), NOW).await.unwrap().is_some(),
         Err(error) => {

@@ -141,3 +141,16 @@ async fn a_session_of_an_account_that_was_disabled_in_the_file_is_refused() {
     assert!(scene.session(begun.cookie.open(), NOW).await.is_none());
     assert!(scene.accounts.open_sessions(None, NOW).await.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn a_store_that_contradicts_its_own_rules_is_refused() {
+    let scene = Scene::new().await;
+    let options_of_file = sqlx::sqlite::SqliteConnectOptions::new().filename(scene.accounts.path());
+    let other = sqlx::sqlite::SqlitePool::connect_with(options_of_file).await.unwrap();
+    sqlx::raw_sql("PRAGMA ignore_check_constraints = ON; INSERT INTO store (one, key) VALUES (2, x'00')")
+        .execute(&other)
+        .await
+        .unwrap();
+    let refused = Accounts::open_with(scene.directory.path(), options()).await;
+    assert!(matches!(refused, Err(OpenError::Damaged { .. })));
+}
