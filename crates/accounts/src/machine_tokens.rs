@@ -6,7 +6,7 @@
 use setpoint_core::name::Actor;
 use setpoint_core::time::{Span, Timestamp};
 use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use zeroize::Zeroizing;
 
 use crate::change::Change;
@@ -80,29 +80,8 @@ impl Accounts {
         let id = randomness::id()?;
         let text = new_text(&id)?;
         let mut writing = self.write().await?;
-        let taken = "SELECT EXISTS (SELECT 1 FROM tokens WHERE key = ? AND revoked IS NULL AND expires > ?)";
-        let taken = sqlx::query_scalar(taken).bind(names::key(new.name)).bind(millis(now));
-        if taken.fetch_one(writing.connection()).await? {
-            return Err(AccountsError::NameTaken { name: new.name.to_owned() });
-        }
-        sqlx::query("DELETE FROM tokens WHERE revoked <= ?1 OR expires <= ?1")
-            .bind(before(now, LISTED_FOR))
-            .execute(writing.connection())
-            .await?;
-        let insert = "INSERT INTO tokens (token, hash, name, key, grants, created_by, created, expires)
-                      VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING *";
-        let row = sqlx::query(insert)
-            .bind(&id)
-            .bind(&fingerprint(text.open())[..])
-            .bind(new.name)
-            .bind(names::key(new.name))
-            .bind(&new.grants)
-            .bind(new.created_by.as_str())
-            .bind(millis(now))
-            .bind(millis(new.expires))
-            .fetch_one(writing.connection())
-            .await?;
-        let token = read(&row)?;
+        free_name(writing.connection(), new.name, now).await?;
+        let token = insert(writing.connection(), &id, &text, &new, now).await?;
         writing.commit().await?;
         let change = Change::TokenCreated {
             token: token.actor.clone(),
@@ -175,6 +154,43 @@ impl Accounts {
             .await?;
         writing.commit().await
     }
+}
+
+/// Checks that no valid token has a name, and removes tokens that ended long ago.
+async fn free_name(connection: &mut SqliteConnection, name: &str, now: Timestamp) -> Result<(), AccountsError> {
+    let taken = "SELECT EXISTS (SELECT 1 FROM tokens WHERE key = ? AND revoked IS NULL AND expires > ?)";
+    let taken = sqlx::query_scalar(taken).bind(names::key(name)).bind(millis(now));
+    if taken.fetch_one(&mut *connection).await? {
+        return Err(AccountsError::NameTaken { name: name.to_owned() });
+    }
+    sqlx::query("DELETE FROM tokens WHERE revoked <= ?1 OR expires <= ?1")
+        .bind(before(now, LISTED_FOR))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn insert(
+    connection: &mut SqliteConnection,
+    id: &str,
+    text: &TokenText,
+    new: &NewToken<'_>,
+    now: Timestamp,
+) -> Result<MachineToken, AccountsError> {
+    let insert = "INSERT INTO tokens (token, hash, name, key, grants, created_by, created, expires)
+                  VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING *";
+    let row = sqlx::query(insert)
+        .bind(id)
+        .bind(&fingerprint(text.open())[..])
+        .bind(new.name)
+        .bind(names::key(new.name))
+        .bind(&new.grants)
+        .bind(new.created_by.as_str())
+        .bind(millis(now))
+        .bind(millis(new.expires))
+        .fetch_one(connection)
+        .await?;
+    read(&row)
 }
 
 fn new_text(id: &str) -> Result<TokenText, AccountsError> {

@@ -80,8 +80,8 @@ impl Accounts {
         Ok(Some(LiveSession { session: found.session, new_cookie }))
     }
 
-    /// Returns a session by its identifier, if it has not ended. For open streams, which check their
-    /// right again and again: it counts as no use.
+    /// Returns a session by its identifier, if it has not ended. For open streams, which check
+    /// their right again and again: it counts as no use.
     pub async fn session_by_id(&self, id: &SessionId, now: Timestamp) -> Result<Option<Session>, AccountsError> {
         Ok(self.find(Key::Id(id.as_str()), now).await?.map(|found| found.session))
     }

@@ -164,26 +164,7 @@ async fn begin(
     now: Timestamp,
 ) -> Result<NewSession, AccountsError> {
     let (id, cookie) = (randomness::id()?, SessionCookie::from(randomness::secret()?));
-    sqlx::query(
-        "INSERT INTO sessions (session, actor, account, provider, name, email, groups, signed_in, last_use, address,
-             agent, cookie, cookie_since) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(&id)
-    .bind(holder.actor.as_str())
-    .bind(holder.account)
-    .bind(holder.provider)
-    .bind(holder.name)
-    .bind(holder.email)
-    // The groups of a local account are read from the account at each look-up.
-    .bind(groups_text(if holder.account.is_some() { &[] } else { holder.groups }))
-    .bind(millis(now))
-    .bind(millis(now))
-    .bind(client.address().to_string())
-    .bind(client.agent())
-    .bind(&fingerprint(cookie.open())[..])
-    .bind(millis(now))
-    .execute(&mut *connection)
-    .await?;
+    insert(connection, &id, &cookie, holder, client, now).await?;
     remove_ended(accounts, connection, holder.actor, now).await?;
     let via = Via::of(holder.provider.map(str::to_owned));
     let session = Session {
@@ -205,6 +186,37 @@ async fn begin(
         address: client.address().to_string(),
     };
     Ok(NewSession { session, cookie, change })
+}
+
+async fn insert(
+    connection: &mut SqliteConnection,
+    id: &str,
+    cookie: &SessionCookie,
+    holder: &Holder<'_>,
+    client: &Client,
+    now: Timestamp,
+) -> Result<(), AccountsError> {
+    sqlx::query(
+        "INSERT INTO sessions (session, actor, account, provider, name, email, groups, signed_in, last_use, address,
+             agent, cookie, cookie_since) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(id)
+    .bind(holder.actor.as_str())
+    .bind(holder.account)
+    .bind(holder.provider)
+    .bind(holder.name)
+    .bind(holder.email)
+    // The groups of a local account are read from the account at each look-up.
+    .bind(groups_text(if holder.account.is_some() { &[] } else { holder.groups }))
+    .bind(millis(now))
+    .bind(millis(now))
+    .bind(client.address().to_string())
+    .bind(client.agent())
+    .bind(&fingerprint(cookie.open())[..])
+    .bind(millis(now))
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Removes the rows of ended sessions, and the oldest sessions of a person who has too many.
