@@ -1,0 +1,180 @@
+//! The page of changes: the history of all apps, one row per change.
+
+use askama::Template;
+use setpoint_api::answer::{HistoryChange, VersionNote};
+use setpoint_core::time::Timestamp;
+
+use super::chrome::Chrome;
+use super::marks::{Mark, Tone};
+use super::moment::{self, Moment};
+use super::{address, outcome, rendered};
+
+/// The author of everything that no person ordered.
+const ENGINE: &str = "setpoint";
+
+/// The number of hexadecimal digits from which on a word is a digest.
+const DIGEST: usize = 40;
+
+/// The number of digits of a digest that are shown.
+const SHOWN: usize = 12;
+
+/// The history as one page shows it.
+#[derive(Clone, Debug, Default)]
+pub struct ChangesView {
+    /// Newest first.
+    pub changes: Vec<HistoryChange>,
+    /// Descriptions of the versions that the changes name, as far as known.
+    pub versions: Vec<VersionNote>,
+    /// The app to which the page is limited, as `scope/name`; empty for all.
+    pub app: String,
+    /// The page is not the newest one.
+    pub is_older: bool,
+    /// There are changes before the last one.
+    pub has_more: bool,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub(super) struct ChangeRow {
+    pub(super) seq: u64,
+    /// The heading before the row, if another day begins.
+    pub(super) day: String,
+    pub(super) at: Moment,
+    pub(super) clock: String,
+    pub(super) app: String,
+    pub(super) path: String,
+    pub(super) what: String,
+    pub(super) kind: Mark,
+    pub(super) object: String,
+    pub(super) cause: String,
+    pub(super) result: Mark,
+    pub(super) actor: String,
+    pub(super) by_person: bool,
+    /// Message and author of an accepted version.
+    pub(super) subject: String,
+    pub(super) author: String,
+}
+
+impl ChangeRow {
+    /// Builds the rows of changes, newest first, with a heading for each day.
+    pub(super) fn all(changes: &[HistoryChange], versions: &[VersionNote], now: Timestamp) -> Vec<Self> {
+        let mut last = String::new();
+        let row = |change: &HistoryChange| {
+            let day = moment::day(change.at);
+            let heading = if day == last { String::new() } else { moment::day_in_words(change.at) };
+            last = day;
+            Self::of(change, heading, versions, now)
+        };
+        changes.iter().map(row).collect()
+    }
+
+    fn of(change: &HistoryChange, day: String, versions: &[VersionNote], now: Timestamp) -> Self {
+        let note = versions.iter().find(|note| names(&change.object, note));
+        Self {
+            seq: change.seq,
+            day,
+            at: Moment::new(change.at, now),
+            clock: moment::clock(change.at),
+            app: change.app.as_ref().map_or_else(String::new, ToString::to_string),
+            path: change.app.as_ref().map_or_else(String::new, address::app),
+            what: change.what.clone(),
+            kind: kind(&change.what),
+            object: on_one_line(&change.object),
+            cause: on_one_line(change.cause.as_deref().unwrap_or_default()),
+            result: outcome::of(&on_one_line(&change.result)),
+            actor: change.actor.clone(),
+            by_person: change.actor != ENGINE,
+            subject: note.map_or_else(String::new, |note| note.subject.clone()),
+            author: note.map_or_else(String::new, |note| note.author.clone()),
+        }
+    }
+}
+
+/// Reports whether the name of an object is this version: `platform@3f2a91c03f2a`.
+fn names(object: &str, note: &VersionNote) -> bool {
+    let named = object.split(", ").filter_map(|part| part.split_once('@'));
+    named.into_iter().any(|(store, version)| {
+        store == note.store.as_str() && !version.is_empty() && note.version.as_str().starts_with(version)
+    })
+}
+
+/// Returns the mark of the kind of a change.
+fn kind(what: &str) -> Mark {
+    let (tone, icon) = match what {
+        "accept" => (Tone::Busy, "changes"),
+        "create" => (Tone::Good, "plus"),
+        "update" => (Tone::Busy, "tilde"),
+        "delete" => (Tone::Bad, "minus-sign"),
+        "drift" => (Tone::Warn, "drift"),
+        "hold" => (Tone::Hold, "lock"),
+        "suspend" => (Tone::Hold, "pause"),
+        "resume" | "release" | "sync" => (Tone::Hold, "play"),
+        "refuse" => (Tone::Bad, "triangle"),
+        _ => (Tone::Mute, "dash"),
+    };
+    Mark::new(tone, icon, what)
+}
+
+/// Returns a text without line breaks, and with short digests.
+pub(super) fn on_one_line(text: &str) -> String {
+    text.split_whitespace().map(short).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a word with the digest at its end shortened.
+fn short(word: &str) -> &str {
+    let digits = word.chars().rev().take_while(char::is_ascii_hexdigit).count();
+    // Hexadecimal digits are ASCII, so the cut is at a boundary.
+    if digits >= DIGEST { &word[..word.len() - digits + SHOWN] } else { word }
+}
+
+#[derive(Template)]
+#[template(path = "changes.html")]
+struct Page<'a> {
+    chrome: &'a Chrome,
+    view: &'a ChangesView,
+    rows: Vec<ChangeRow>,
+    older: Option<String>,
+    newest: String,
+}
+
+/// Renders the page of changes.
+pub fn page(chrome: &Chrome, view: &ChangesView) -> String {
+    let last = view.changes.last().filter(|_| view.has_more);
+    let older = last.map(|last| {
+        let before = last.seq.to_string();
+        format!("/changes{}", address::query([("app", view.app.as_str()), ("before", &before)]))
+    });
+    let newest = format!("/changes{}", address::query([("app", view.app.as_str())]));
+    let rows = ChangeRow::all(&view.changes, &view.versions, chrome.now);
+    rendered(&Page { chrome, view, rows, older, newest })
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_api::canned::{CannedAgent, NOON};
+
+    use super::*;
+
+    #[test]
+    fn a_heading_begins_each_day() {
+        let rows = ChangeRow::all(&CannedAgent::example().changes, &[], NOON);
+        let days: Vec<&str> = rows.iter().map(|row| row.day.as_str()).filter(|day| !day.is_empty()).collect();
+        assert_eq!(days, ["Sunday, 15 November 2026", "Saturday, 14 November 2026"]);
+    }
+
+    #[test]
+    fn an_accepted_version_has_its_message_and_author() {
+        let agent = CannedAgent::example();
+        let rows = ChangeRow::all(&agent.changes, &agent.detail.versions, NOON);
+        let accept = rows.iter().find(|row| row.what == "accept").unwrap();
+        assert_eq!((accept.subject.as_str(), accept.author.as_str()), ("Open the shop at nine", "Erika Mustermann"));
+        assert!(rows.iter().filter(|row| row.what != "accept").all(|row| row.subject.is_empty()));
+    }
+
+    #[test]
+    fn digests_are_shortened_and_names_are_not() {
+        let digest = "76e2133bd61c".repeat(6);
+        assert_eq!(on_one_line(&format!("bundle {digest}\nof it")), "bundle 76e2133bd61c of it");
+        assert_eq!(on_one_line("platform@3f2a91c03f2a"), "platform@3f2a91c03f2a");
+    }
+}
