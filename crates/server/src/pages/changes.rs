@@ -56,6 +56,11 @@ pub(super) struct ChangeRow {
 }
 
 impl ChangeRow {
+    /// Reports whether the result is neither a success nor a failure.
+    pub(super) fn is_plain(&self) -> bool {
+        self.result.tone == Tone::Mute
+    }
+
     /// Builds the rows of changes, newest first, with a heading for each day.
     pub(super) fn all(changes: &[HistoryChange], versions: &[VersionNote], now: Timestamp) -> Vec<Self> {
         let mut last = String::new();

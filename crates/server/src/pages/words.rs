@@ -235,11 +235,17 @@ pub(crate) fn kind(key: &Key) -> &str {
     key.class().rsplit('/').next().unwrap_or_default()
 }
 
-/// Returns a text with its first letter in upper case and a full stop at its end.
+/// Returns a text with a full stop at its end and its first letter in upper case, unless a name such
+/// as `git.example` begins it.
 pub(crate) fn sentence(text: &str) -> String {
+    let word = text.split(' ').next().unwrap_or_default();
+    let is_word = word.trim_end_matches([',', ';', ':']).bytes().all(|byte| byte.is_ascii_lowercase());
     let mut letters = text.chars();
-    let first = letters.next().map_or_else(String::new, |first| first.to_uppercase().collect());
-    let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    let first = letters.next().map_or_else(String::new, |first| match is_word {
+        true => first.to_uppercase().collect(),
+        false => first.to_string(),
+    });
+    let stop = if text.ends_with(['.', '?', '!', '…']) { "" } else { "." };
     format!("{first}{}{stop}", letters.as_str())
 }
 
@@ -257,6 +263,7 @@ mod tests {
     fn a_sentence_begins_with_an_upper_case_letter_and_ends_once() {
         assert_eq!(sentence("history was rewritten"), "History was rewritten.");
         assert_eq!(sentence("Done."), "Done.");
+        assert_eq!(sentence("git.example did not respond"), "git.example did not respond.");
         assert_eq!(sentence(""), ".");
     }
 }

@@ -187,6 +187,7 @@ fn branch(object: &TreeObject, row: usize, tree: &AppTree) -> Branch {
         TreeObject { health, .. } => words::health(*health),
     };
     let full = format!("{} {}, {}", words::kind(&object.key), object.key.name(), mark.text);
+    let reason = if object.present || !reason.is_empty() { reason } else { "does not exist".to_owned() };
     let calm = object.present && object.health == Health::Healthy && reason.is_empty();
     let style = if object.present { Style::Plain } else { Style::Absent };
     let (kind, name) = (words::kind(&object.key).to_owned(), object.key.name().to_owned());

@@ -141,6 +141,7 @@ struct Page<'a> {
     condition: String,
     next: String,
     obstacles: Vec<Obstacle>,
+    withheld: Vec<Obstacle>,
     versions: Vec<VersionRow>,
     graph: Option<Graph>,
     objects: Vec<ObjectRow>,
@@ -167,6 +168,7 @@ impl<'a> Page<'a> {
             condition: sentences::condition(detail),
             next: sentences::next(detail, now),
             obstacles: obstacles::of(detail, now),
+            withheld: obstacles::withheld(&detail.report, now),
             versions: versions(detail, chrome),
             graph: view.tree.ready().map(|tree| Graph::of(tree, mark.clone())),
             objects: view.tree.ready().map(objects::rows).unwrap_or_default(),
@@ -186,7 +188,7 @@ impl<'a> Page<'a> {
     fn tabs(&self) -> Vec<(&'static str, String, bool, usize)> {
         let count = |tab| match tab {
             Tab::Diff => self.view.detail.drifts.len(),
-            Tab::Overview => self.obstacles.len(),
+            Tab::Overview => self.attention(),
             _ => 0,
         };
         let of = |tab: Tab| {
@@ -194,6 +196,11 @@ impl<'a> Page<'a> {
             (tab.title(), format!("{}{query}", self.path), tab == self.view.tab, count(tab))
         };
         Tab::ALL.into_iter().map(of).collect()
+    }
+
+    /// Returns the number of things on the overview that are not as they should be.
+    fn attention(&self) -> usize {
+        self.obstacles.len() + self.withheld.len() + self.view.detail.unhealthy.len()
     }
 
     fn orders(&self) -> Vec<Order> {

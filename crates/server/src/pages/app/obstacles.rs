@@ -42,7 +42,7 @@ impl Obstacle {
     }
 }
 
-/// Returns the obstacles: first those of the whole app, then withheld changes by reason.
+/// Returns the obstacles of the whole app.
 pub(super) fn of(detail: &AppDetail, now: Timestamp) -> Vec<Obstacle> {
     let mut found = Vec::new();
     found.extend(refused(detail, now));
@@ -53,7 +53,6 @@ pub(super) fn of(detail: &AppDetail, now: Timestamp) -> Vec<Obstacle> {
     found.extend(window(detail, now));
     found.extend(target(detail, now));
     found.extend(unsettled(detail));
-    found.extend(withheld(&detail.report, now));
     found
 }
 

@@ -19,8 +19,12 @@ const ROWS: usize = 100;
 const GROUPS: usize = 20;
 const ROWS_OF_GROUP: usize = 5;
 
-/// The number of tiles of a page.
+/// The maximum number of tiles of a page, and the number of bytes that their HTML may take.
 const TILES: usize = 1_000;
+const TILE_BYTES: usize = 84_000;
+
+/// The number of bytes of a tile's HTML without its path and text.
+const TILE_FRAME: usize = 46;
 
 /// The rows of one page.
 #[derive(Clone, Debug)]
@@ -174,10 +178,16 @@ fn tiles(apps: &[&AppSummary], query: &FleetQuery) -> Content {
     let mut by_name: Vec<&AppSummary> = apps.to_vec();
     by_name.sort_unstable_by(|a, b| a.app.cmp(&b.app));
     let is_after = |app: &&&AppSummary| query.after.is_empty() || app.app.to_string() > query.after;
-    let mut rest = by_name.iter().filter(is_after);
+    let rest = by_name.iter().filter(is_after);
     let mut blocks: Vec<Block> = Vec::new();
     let mut last = String::new();
-    for app in rest.by_ref().take(TILES) {
+    let mut bytes = 0;
+    let fits = |app: &&&AppSummary| {
+        bytes += TILE_FRAME + address::app(&app.app).len() + app.app.name.as_str().len();
+        bytes <= TILE_BYTES
+    };
+    let page: Vec<&&AppSummary> = rest.take(TILES).take_while(fits).collect();
+    for app in page {
         let scope = app.app.scope.as_str();
         if blocks.last().is_none_or(|block| block.scope != scope) {
             blocks.push(Block { scope: scope.to_owned(), tiles: Vec::new() });
@@ -185,7 +195,8 @@ fn tiles(apps: &[&AppSummary], query: &FleetQuery) -> Content {
         last = app.app.to_string();
         blocks.last_mut().expect("a block was added above").tiles.push(tile(app));
     }
-    let after = if rest.next().is_some() { last } else { String::new() };
+    let is_last = by_name.last().is_none_or(|app| app.app.to_string() == last);
+    let after = if is_last { String::new() } else { last };
     Content::Tiles { blocks, after }
 }
 

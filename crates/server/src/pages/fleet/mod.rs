@@ -100,6 +100,27 @@ impl FleetView {
         chips
     }
 
+    /// Returns the list of the apps in one part of the bar; of all again if it is selected.
+    fn share_path(&self, share: &Share) -> String {
+        let is_problem = share.mark.icon == "alert";
+        let word = words::state_word(share.state);
+        let is_selected = self.query.filter(Field::State) == word;
+        let query = self.query.with(Field::State, if is_selected { "" } else { word });
+        Self::path(&query.with_problems((is_problem && !is_selected) || self.query.problems && !is_problem))
+    }
+
+    /// Returns the menus that the toolbar shows, or those behind "More". The legend filters by
+    /// state.
+    fn menus(&self, more: bool) -> Vec<&FacetMenu> {
+        let is_rare = |field| matches!(field, Field::Health | Field::Label);
+        let shown = |menu: &&FacetMenu| menu.field != Field::State && is_rare(menu.field) == more;
+        self.facets.iter().filter(shown).collect()
+    }
+
+    fn is_more_selected(&self) -> bool {
+        self.menus(true).iter().any(|menu| !menu.selected.is_empty())
+    }
+
     fn all(&self) -> String {
         Self::path(&self.query.with_problems(false))
     }

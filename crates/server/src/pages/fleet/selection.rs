@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use setpoint_api::answer::AppSummary;
+use setpoint_api::answer::{AppState, AppSummary};
 
 use super::super::marks::{Mark, Tone};
 use super::super::words;
@@ -114,6 +114,7 @@ fn facet(field: Field, values: BTreeMap<String, usize>, query: &FleetQuery) -> O
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) mark: Mark,
+    pub(super) state: AppState,
     pub(super) count: usize,
     /// The place and the width in a bar of [`BAR`] units.
     pub(super) x: usize,
@@ -128,19 +129,21 @@ const LEAST: usize = 8;
 
 /// Returns the conditions of apps with their counts, worst first, as parts of a bar.
 pub(super) fn shares<'a>(apps: impl IntoIterator<Item = &'a AppSummary>) -> Vec<Share> {
-    let mut counts: BTreeMap<(Tone, &str), (Mark, usize)> = BTreeMap::new();
+    let mut counts: BTreeMap<(Tone, &str), (Mark, AppState, usize)> = BTreeMap::new();
     for app in apps {
         let mark = words::condition(app);
-        counts.entry((mark.tone, mark.icon)).or_insert((mark, 0)).1 += 1;
+        let mark = if mark.icon == "alert" { Mark { text: "with problems".to_owned(), ..mark } } else { mark };
+        let state = app.state;
+        counts.entry((mark.tone, mark.icon)).or_insert((mark, state, 0)).2 += 1;
     }
-    let total: usize = counts.values().map(|(_, count)| count).sum();
+    let total: usize = counts.values().map(|(.., count)| count).sum();
     let least = LEAST * counts.len();
     let mut x = 0;
     let mut shares: Vec<Share> = counts
         .into_values()
-        .map(|(mark, count)| {
+        .map(|(mark, state, count)| {
             let width = LEAST + (BAR - least) * count / total.max(1);
-            let share = Share { mark, count, x, width };
+            let share = Share { mark, state, count, x, width };
             x += width;
             share
         })
@@ -153,7 +156,7 @@ pub(super) fn shares<'a>(apps: impl IntoIterator<Item = &'a AppSummary>) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use setpoint_api::answer::{AppProblem, AppState};
+    use setpoint_api::answer::AppProblem;
 
     use super::super::super::tests::{summary, with};
     use super::*;
