@@ -186,7 +186,7 @@ pub fn page(chrome: &Chrome, view: &DriftView) -> String {
 /// together.
 fn fields_of(record: &DriftRecord) -> Vec<String> {
     let paths = record.differences.iter().map(|difference| difference.path.to_string());
-    paths.chain(record.beside.iter().map(|path| path.to_string())).collect()
+    paths.chain(record.beside.iter().map(ToString::to_string)).collect()
 }
 
 #[cfg(test)]

@@ -286,7 +286,7 @@ fn versions(detail: &AppDetail, chrome: &Chrome) -> Vec<VersionRow> {
 
 fn panel(drift: &Drift, view: &AppView) -> DriftPanel {
     let kind = words::kind(&drift.key);
-    let has_origin = kind.starts_with(|letter: char| letter.is_ascii_uppercase());
+    let has_origin = !drift.differences.is_empty() && kind.starts_with(|letter: char| letter.is_ascii_uppercase());
     let object = [("tab", "diff"), ("kind", kind), ("name", drift.key.name()), ("namespace", drift.key.namespace())];
     let explain = if has_origin {
         format!("{}{}", address::app(&view.detail.summary.app), address::query(object))

@@ -143,7 +143,7 @@ pub(super) fn withheld(report: &[Withheld], now: Timestamp) -> Vec<Obstacle> {
         reasons.entry(place).or_insert_with(|| (mark, Vec::new())).1.push(key);
     }
     let obstacle = |((_, _, text), (mark, keys)): ((bool, String, String), (Mark, Vec<&Key>))| Obstacle {
-        objects: keys.iter().take(NAMED).map(|key| key.to_string()).collect(),
+        objects: keys.iter().take(NAMED).map(ToString::to_string).collect(),
         more: keys.len().saturating_sub(NAMED),
         ..Obstacle::new(mark, text)
     };

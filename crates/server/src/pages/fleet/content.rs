@@ -17,7 +17,7 @@ const ROWS: usize = 100;
 
 /// The number of groups of a page, and of the apps that are shown per group.
 const GROUPS: usize = 20;
-const ROWS_OF_GROUP: usize = 5;
+const ROWS_OF_GROUP: usize = 4;
 
 /// The maximum number of tiles of a page, and the number of bytes that their HTML may take.
 const TILES: usize = 1_000;
