@@ -1,5 +1,7 @@
 //! The caller of a request.
 
+use std::collections::BTreeSet;
+
 use setpoint_core::name::Actor;
 
 use crate::rights::Rights;
@@ -11,6 +13,19 @@ pub struct Caller {
     pub actor: Actor,
     pub rights: Rights,
     pub via: Via,
+}
+
+/// The properties of a caller that documents grant rights to. A caller without any has no rights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Principal {
+    /// The name of a local account.
+    pub account: Option<String>,
+    /// The groups of the account, or those that the provider reports.
+    pub groups: BTreeSet<String>,
+    /// The provider that identified the caller; `None` for local accounts and tokens.
+    pub provider: Option<String>,
+    /// The name of a machine token.
+    pub token: Option<String>,
 }
 
 /// The way in which a caller was identified.

@@ -106,6 +106,10 @@ impl Agent for CannedAgent {
         Box::pin(async { Ok(self.overview.clone()) })
     }
 
+    fn ledger<'a>(&'a self, _: &'a Caller) -> Reply<'a, LedgerStanding> {
+        Box::pin(async { Ok(self.overview.ledger.clone()) })
+    }
+
     fn apps<'a>(&'a self, _: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage> {
         Box::pin(async move { selection::page(&self.overview.apps, &question, 0) })
     }

@@ -13,8 +13,8 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::{StreamExt, stream};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use setpoint_core::name::AppId;
 
 use crate::agent::{Agent, Parts, Problem, ProblemKind};
@@ -136,9 +136,23 @@ fn lines(parts: &[impl Serialize]) -> Bytes {
     text.into()
 }
 
+/// The position from which a reader of the feed continues. A browser that connects again sends the
+/// header, which is newer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EventsQuestion {
+    after: Option<u64>,
+}
+
 /// Sends the change feed as server-sent events.
-async fn events(State(agent): AgentState, caller: Caller, headers: HeaderMap) -> Result<Response, Problem> {
-    let after = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok()?.parse().ok());
+async fn events(
+    State(agent): AgentState,
+    caller: Caller,
+    Query(asked): Query<EventsQuestion>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let last = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok()?.parse().ok());
+    let after = last.or(asked.after);
     let parts = agent.events(&caller, after).await?;
     // The first bytes tell the browser that the stream is open.
     let opened = stream::once(async { Bytes::from_static(b": open\n\n") });

@@ -32,15 +32,15 @@ pub use field::FieldProblem;
 pub use kinds::{
     ActAs, AdditionAction, AdditionRule, Anchor, AppSpec, BootstrapSpec, BootstrapStore, Check, CoOwner, Credentials,
     External, HttpCheck, IgnoreRule, Input, Integer, Kustomize, LoadRestrictor, Mode, NotifierFormat, NotifierSpec,
-    OnFailure, Parameters, PolicySpec, Reference, Renderer, ReplaceRule, ScopeSpec, Shadow, StoreCredentials,
-    StoreSpec, Sync, TargetSpec, Undeclared, Window, WindowTime,
+    OnFailure, Parameters, PolicySpec, Reference, Renderer, ReplaceRule, ScopeSpec, Server, ServerCertificate, Shadow,
+    StoreCredentials, StoreSpec, Sync, TargetSpec, Undeclared, Window, WindowTime,
 };
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
 pub use schema::{FieldLine, KindPage, UnknownKind, kind_pages, reference_markdown, schema};
 pub use suggest::nearest;
 pub use target_kind::{Section, TargetKind, TargetKinds};
 pub use text::{
-    AbsolutePath, Address, Branch, Commit, Expression, FieldPath, GroupKind, InvalidText, Label, Line, NamePattern,
-    Principal, ProgramDigest, RelativePath, RepositoryLocation, Tag, Url, Zone,
+    AbsolutePath, Address, Branch, Commit, Expression, FieldPath, GroupKind, InvalidText, IpAddress, Label, Line,
+    NamePattern, Principal, ProgramDigest, RelativePath, RepositoryLocation, Tag, Url, Zone,
 };
 pub use value::read_value;

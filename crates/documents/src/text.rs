@@ -1,6 +1,6 @@
 //! Text types that are validated when they are read, so that later code need not validate again.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use setpoint_core::name::{AppName, BadName, Scope, StoreName, TargetName};
 use setpoint_yaml::{Class, Node, visible_text};
@@ -91,6 +91,12 @@ checked_text!(
     Address, "address and port", "an address with a port", |text| {
         let fits = text.parse::<SocketAddr>().is_ok_and(|address| address.port() > 0);
         (!fits).then_some("write it as `10.0.0.7:9443`, or `0.0.0.0:9443` for all addresses of the machine")
+    }
+);
+checked_text!(
+    /// An IP address, such as `10.0.0.7` or `fd00::7`.
+    IpAddress, "IP address", "an IP address", |text| {
+        text.parse::<IpAddr>().is_err().then_some("write it as `10.0.0.7` or `fd00::7`, without a port")
     }
 );
 checked_text!(
@@ -193,6 +199,13 @@ fn is_service_account(text: &str) -> bool {
     let parts = text.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
     let plain = |part: &str| AppName::new(part).is_ok();
     parts.is_some_and(|(namespace, name)| plain(namespace) && plain(name))
+}
+
+impl IpAddress {
+    /// Returns the parsed address.
+    pub fn address(&self) -> IpAddr {
+        self.0.parse().expect("checked when it was read")
+    }
 }
 
 impl Address {

@@ -141,7 +141,7 @@
   };
 
   const listen = () => {
-    const source = new EventSource(base + "/api/v1/events");
+    const source = new EventSource(base + "/api/v1/events?after=" + document.body.dataset.position);
     let lost = false;
     source.onopen = () => {
       show("Live", "on");

@@ -33,7 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("setpoint-yaml", &[]),
     ("setpoint-accounts", &["setpoint-core"]),
     ("setpoint-api", &["setpoint-core"]),
-    ("setpoint-server", &["setpoint-api", "setpoint-core"]),
+    ("setpoint-server", &["setpoint-accounts", "setpoint-api", "setpoint-core"]),
     ("setpoint-ledger-verify", &[]),
     ("setpoint-notify", &["setpoint-core", "setpoint-documents"]),
     ("setpoint-documents", &["setpoint-core", "setpoint-yaml"]),

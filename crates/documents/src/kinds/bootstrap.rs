@@ -1,9 +1,12 @@
 //! `kind: Bootstrap`.
 
+use setpoint_yaml::{Class, Node};
+
 use super::store::StoreCredentials;
 use crate::declaration::object;
 use crate::duration::{DAY, Duration};
-use crate::text::{AbsolutePath, Branch, ProgramDigest, RelativePath, RepositoryLocation};
+use crate::reader::Reader;
+use crate::text::{AbsolutePath, Address, Branch, IpAddress, ProgramDigest, RelativePath, RepositoryLocation, Url};
 
 object! {
     /// The agent's start configuration, the only document that is not read from a store. It names
@@ -18,7 +21,49 @@ object! {
         /// The external programs that Apps may select to render their kustomizations. Each runs in
         /// a kernel sandbox. No other external program is run.
         "renderers" renderers: Vec<Renderer> = Vec::new(),
+        /// The web pages and the API over HTTP. If omitted, only the socket in the data directory
+        /// is served.
+        "server" server: Option<Server> = None,
     }
+}
+
+object! {
+    /// The web pages and the API over HTTP.
+    pub struct Server => passwords_are_protected {
+        /// The address and port to listen on, such as `127.0.0.1:7070`.
+        "listen" listen: Address,
+        /// The certificate of the server. Required for an address that other machines can reach,
+        /// unless a trusted proxy ends TLS.
+        "tls" tls: Option<ServerCertificate> = None,
+        /// The URL at which people reach the server, if it is not the address: behind a proxy, or
+        /// below a path, such as `https://ops.example/setpoint`.
+        "url" url: Option<Url> = None,
+        /// The IP addresses of proxies that end TLS. Only their `X-Forwarded-For` header is
+        /// believed.
+        "trustedProxies" trusted_proxies: Vec<IpAddress> = Vec::new(),
+    }
+}
+
+object! {
+    /// The certificate of the server. The files are read again when they change.
+    pub struct ServerCertificate {
+        /// A PEM file with the certificate and its chain.
+        "certificateFile" certificate: AbsolutePath,
+        /// A PEM file with the private key.
+        "keyFile" key: AbsolutePath,
+    }
+}
+
+/// Reports a server that other machines reach without encryption: passwords and sessions would be
+/// readable on the network.
+fn passwords_are_protected(server: &Server, node: Node<'_>, reader: &mut Reader) -> bool {
+    let is_local = server.listen.socket().ip().is_loopback();
+    if is_local || server.tls.is_some() || !server.trusted_proxies.is_empty() {
+        return true;
+    }
+    let help = "add `tls` with a certificate, or `trustedProxies` with the proxy that ends TLS, or listen on 127.0.0.1";
+    reader.report::<()>(Class::Value, node, "other machines can reach this address without encryption", help);
+    false
 }
 
 object! {

@@ -13,7 +13,7 @@ pub use app::{
     AdditionAction, AdditionRule, AppSpec, Check, CoOwner, External, HttpCheck, IgnoreRule, Input, Kustomize,
     LoadRestrictor, Mode, OnFailure, Parameters, ReplaceRule, Shadow, Sync, Undeclared, Window, WindowTime,
 };
-pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore, Renderer};
+pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore, Renderer, Server, ServerCertificate};
 pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Integer, PolicySpec};
 pub use scope::{ActAs, ScopeSpec};

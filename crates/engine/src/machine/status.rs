@@ -184,6 +184,11 @@ impl Machine {
         UnderWay { recorded: self.awaited.values().filter_map(recorded).chain(waiting).collect(), unsettled }
     }
 
+    /// Reports whether this machine is the writer of the log.
+    pub fn is_holding(&self) -> bool {
+        self.tenure.is_holding()
+    }
+
     pub fn standing(&self) -> Standing {
         let under_way = self.under_way();
         let status = |app: &AppId| Some((app.clone(), self.status_among(app, &under_way)?));

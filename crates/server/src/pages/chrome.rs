@@ -19,6 +19,8 @@ pub struct Chrome {
     pub active: Section,
     /// The page follows the event stream.
     pub live: bool,
+    /// The position in the change feed before the page was read; 0 if it is not known.
+    pub position: u64,
     /// A message about the previous request, such as the confirmation of an order.
     pub notice: Option<String>,
     /// Render only the content of `<main>`, for a page that is already open.
@@ -36,6 +38,7 @@ impl Chrome {
             now,
             active,
             live: false,
+            position: 0,
             notice: None,
             fragment: false,
         }

@@ -237,16 +237,16 @@ impl Answers {
             now: self.clock.now(),
             position,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            ledger: LedgerStanding {
-                holding: standing.holding,
-                trouble: self.handle.trouble(),
-                anchor: self.anchor_trouble().await,
-            },
+            ledger: self.ledger_standing(standing.holding).await,
             stores: standing.stores.iter().filter(|(name, _)| view.sees_store(name)).map(store).collect(),
             targets: counted.targets,
             unreached,
             apps,
         })
+    }
+
+    async fn ledger_standing(&self, holding: bool) -> LedgerStanding {
+        LedgerStanding { holding, trouble: self.handle.trouble(), anchor: self.anchor_trouble().await }
     }
 
     async fn tested_notifiers(&self, caller: &Caller) -> Result<Vec<NotifyTested>, Problem> {
@@ -278,6 +278,13 @@ impl Answers {
 impl Agent for Answers {
     fn overview<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Overview> {
         Box::pin(async move { self.overview_of(&self.view(caller)).await })
+    }
+
+    fn ledger<'a>(&'a self, _: &'a Caller) -> Reply<'a, LedgerStanding> {
+        Box::pin(async move {
+            let holding = self.handle.is_holding().await.map_err(ended)?;
+            Ok(self.ledger_standing(holding).await)
+        })
     }
 
     fn apps<'a>(&'a self, caller: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage> {

@@ -11,6 +11,7 @@
 //! - [`messages`]: notifications to people.
 //! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
 //!   [`changes`], [`feed`]: requests of the API.
+//! - [`web`]: the HTTP server.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
 //!   an older copy was restored.
 //! - [`erasing`]: erasing the body of a record.
@@ -41,12 +42,14 @@ mod showing;
 mod sources;
 mod summary;
 mod target_cache;
+mod web;
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::FutureExt;
 use setpoint_api::server::{BindError, Server};
 use setpoint_engine::Settings;
 use setpoint_engine::machine::Standing;
@@ -63,6 +66,7 @@ use self::messages::Messages;
 use self::opening::{Opened, OpeningError, Purpose};
 use self::sources::Provider;
 pub(crate) use self::summary::set_back_of;
+use self::web::{Installed, Links, Web, WebError};
 use crate::doors::Clock;
 use crate::interpreter::{self, Ended, Environment, Handle, Limits, OpenLedger, Steps, StopError};
 use crate::log::Log;
@@ -88,6 +92,8 @@ pub enum StartError {
     Opening(#[from] OpeningError),
     #[error("cannot open the socket")]
     Socket { source: BindError },
+    #[error("cannot start the HTTP server")]
+    Web { source: WebError },
     #[error(transparent)]
     Ended(#[from] Ended),
 }
@@ -108,6 +114,8 @@ pub struct RunningAgent {
     provider: Arc<Provider>,
     /// The bootstrap document in force.
     bootstrap: Bootstrap,
+    /// The addresses of the HTTP server, if it is served.
+    links: Option<Links>,
     log: Log,
 }
 
@@ -150,28 +158,46 @@ impl RunningAgent {
         let answers =
             Answers::new(clock, origin, Arc::clone(&handle), Arc::clone(&provider), messages, Arc::clone(&open_now));
         let server = Server::bind(&folder.socket()).await.map_err(|source| StartError::Socket { source })?;
+        let web = match &bootstrap.spec.server {
+            Some(server) => {
+                let web = Web::open(server, folder.path().to_owned(), clock).await;
+                Some(web.map_err(|source| StartError::Web { source })?)
+            }
+            None => None,
+        };
+        let links = web.as_ref().map(|web| web.links.clone());
         let (hang_up, hung_up) = oneshot::channel::<()>();
+        // Dropped or sent: the servers stop in both cases.
+        let hung_up = hung_up.map(drop).shared();
         let answers = Arc::new(answers);
+        let installed = Installed { clock, provider: Arc::clone(&provider), log: log.clone() };
         let socket = tokio::spawn(async move {
-            let served = server.serve(Arc::clone(&answers) as _, async {
-                // Dropped or sent: the socket stops in both cases.
-                let _ = hung_up.await;
-            });
+            let local = server.serve(Arc::clone(&answers) as _, hung_up.clone());
+            let remote = async {
+                let Some(Web { server, accounts, .. }) = web else { return };
+                server.serve(Arc::clone(&answers) as _, Arc::clone(&accounts), Arc::new(installed), hung_up).await;
+                accounts.close().await;
+            };
             let published = async {
                 answers.publish_changes().await;
                 std::future::pending::<()>().await;
             };
             tokio::select! {
-                () = served => {}
+                ((), ()) = async { tokio::join!(local, remote) } => {}
                 () = published => {}
             }
         });
         let steps = handle.steps();
-        Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder, provider, bootstrap, log })
+        Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder, provider, bootstrap, links, log })
     }
 
     pub fn folder(&self) -> &DataFolder {
         &self.folder
+    }
+
+    /// Returns the addresses of the HTTP server; `None` if none is served.
+    pub fn links(&self) -> Option<&Links> {
+        self.links.as_ref()
     }
 
     pub fn handle(&self) -> &Handle {

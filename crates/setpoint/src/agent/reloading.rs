@@ -28,6 +28,7 @@ impl Changed {
             after_restart: fields(&[
                 ("anchor", old.anchor != new.anchor),
                 ("renderers", old.renderers != new.renderers),
+                ("server", old.server != new.server),
             ]),
         }
     }
@@ -54,10 +55,10 @@ impl RunningAgent {
         if let Err(error) = self.provider.reload(new.clone()) {
             return self.not_reloaded(&told(&error));
         }
-        let (anchor, renderers) = (self.bootstrap.spec.anchor.clone(), self.bootstrap.spec.renderers.clone());
-        self.bootstrap = new;
+        let former = std::mem::replace(&mut self.bootstrap, new).spec;
         // What waits for a restart is reported again at the next reload.
-        (self.bootstrap.spec.anchor, self.bootstrap.spec.renderers) = (anchor, renderers);
+        let spec = &mut self.bootstrap.spec;
+        (spec.anchor, spec.renderers, spec.server) = (former.anchor, former.renderers, former.server);
         let fields = at_once.join(", ");
         self.log.with(|| info!(fields, "bootstrap document reloaded"));
         if self.provider.taken_up().is_none() {
@@ -95,6 +96,6 @@ mod tests {
         let expected = Changed { at_once: vec!["store"], after_restart: vec!["anchor"] };
         assert_eq!(Changed::between(&old, &new), expected);
         // A new field has to be compared, too.
-        let setpoint_documents::BootstrapSpec { store: _, path: _, anchor: _, renderers: _ } = new.spec;
+        let setpoint_documents::BootstrapSpec { store: _, path: _, anchor: _, renderers: _, server: _ } = new.spec;
     }
 }

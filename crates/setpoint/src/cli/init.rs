@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -28,19 +29,36 @@ pub(super) struct Init {
     /// Directory to create, or an empty directory
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    /// Address of the web pages and the API; default: the first free port of this machine from
+    /// 7070 on
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
 }
 
 pub(super) fn run(arguments: &Init, _: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
     let could_not = |text: String| Failure::Told(Exit::CouldNotRun, text);
     let folder = doors::absolute(&arguments.folder)
         .map_err(|error| could_not(format!("cannot resolve {}: {error}", arguments.folder.display())))?;
-    let made = Starter::make(&folder, Clock::start()).map_err(could_not)?;
+    let listen = arguments.listen.unwrap_or_else(free_address);
+    let made = Starter::make(&folder, listen, Clock::start()).map_err(could_not)?;
     let shown = arguments.folder.display();
     writeln!(output, "created {} with commit {}", made.repository.display(), &made.version[..12])?;
     writeln!(output, "created {}", made.bootstrap.display())?;
     writeln!(output, "\nnext:\n  setpoint run --config {shown}/bootstrap.yaml --data {shown}/data")?;
+    writeln!(output, "  open http://{listen} once it runs    it prints a link that creates the first account")?;
     writeln!(output, "  git clone {shown}/state.git work    change something, commit and push it")?;
     Ok(Exit::Done)
+}
+
+/// The port that pages have by default, and the number of ports that are tried.
+const PORT: u16 = 7070;
+const PORTS: u16 = 100;
+
+/// Returns the first address of this machine on which no program listens.
+pub(super) fn free_address() -> SocketAddr {
+    let addresses = (PORT..PORT + PORTS).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    let is_free = |address: &SocketAddr| TcpListener::bind(address).is_ok();
+    addresses.clone().find(is_free).unwrap_or(SocketAddr::from(([127, 0, 0, 1], PORT)))
 }
 
 /// The paths of a new starter.
@@ -55,7 +73,7 @@ pub(super) struct Starter {
 impl Starter {
     /// Creates a repository, a bootstrap document and the managed directory. The error is a message
     /// for people.
-    pub(super) fn make(folder: &Path, clock: Clock) -> Result<Self, String> {
+    pub(super) fn make(folder: &Path, listen: SocketAddr, clock: Clock) -> Result<Self, String> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
             move |error: std::io::Error| format!("cannot create {path}: {error}")
@@ -77,7 +95,7 @@ impl Starter {
             .commit(&branch, &changes, &author, "Declare two files and a directory\n", Parent::Head)
             .map_err(|error| told(&error))?;
         let bootstrap = folder.join("bootstrap.yaml");
-        fs::write(&bootstrap, bootstrap_text(&repository)).map_err(failed(&bootstrap))?;
+        fs::write(&bootstrap, bootstrap_text(&repository, listen)).map_err(failed(&bootstrap))?;
         Ok(Self { repository, bootstrap, managed, version: version.to_string() })
     }
 }
@@ -90,7 +108,7 @@ pub(super) fn write(path: &str, text: &str) -> Change {
     Change::Write { path: StorePath::new(path).expect("a plain path"), bytes: text.as_bytes().to_vec() }
 }
 
-fn bootstrap_text(repository: &Path) -> String {
+fn bootstrap_text(repository: &Path, listen: SocketAddr) -> String {
     format!(
         "apiVersion: setpoint.dev/v1
 kind: Bootstrap
@@ -99,6 +117,9 @@ spec:
     url: {}
     interval: 1s
   path: setpoint/
+  # Web pages and API. `setpoint run` prints a link that creates the first account.
+  server:
+    listen: {listen}
 ",
         repository.display()
     )

@@ -155,6 +155,12 @@ pub(super) fn run(arguments: &Run, context: &Context, output: &mut (impl Write +
             agent.folder().path().display(),
             agent.folder().socket().display()
         )?;
+        if let Some(links) = agent.links() {
+            writeln!(output, "serving {}", links.pages)?;
+            if let Some(set_up) = &links.set_up {
+                writeln!(output, "create the first account, an administrator, within the hour: {set_up}")?;
+            }
+        }
         output.flush()?;
         let stop = told_to_stop();
         tokio::pin!(stop);

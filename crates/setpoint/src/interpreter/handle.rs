@@ -97,6 +97,11 @@ impl Handle {
         self.ask(|machine| machine.standing()).await
     }
 
+    /// Reports whether the engine holds the ledger.
+    pub async fn is_holding(&self) -> Result<bool, Ended> {
+        self.ask(|machine| machine.is_holding()).await
+    }
+
     /// Returns the keys that an app owns.
     pub async fn owned(&self, app: &AppId) -> Result<BTreeSet<Key>, Ended> {
         let app = app.clone();

@@ -14,7 +14,7 @@ use setpoint_store_git::{Branch, Change, LocalRepository, Parent};
 use tokio::process::{Child, Command};
 use tokio::time::{interval, timeout};
 
-use super::super::init::{Starter, author};
+use super::super::init::{Starter, author, free_address};
 use crate::complaint::told;
 use crate::doors::{self, Clock, duration};
 
@@ -39,7 +39,7 @@ impl Stage {
         let clock = Clock::start();
         let folder = doors::temporary_folder("setpoint-demo")
             .map_err(|error| format!("cannot create a temporary directory: {error}"))?;
-        let starter = Starter::make(&folder, clock)?;
+        let starter = Starter::make(&folder, free_address(), clock)?;
         let repository = LocalRepository::open(&starter.repository).map_err(|error| told(&error))?;
         let branch = Branch::parse("main").map_err(|error| told(&error))?;
         Ok(Self { clock, folder, starter, repository, branch, agent: None })

@@ -1,0 +1,204 @@
+//! The forms of sign-in, sign-out and first set-up, and the body of every form.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Query, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, http};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use setpoint_accounts::{AccountsError, Client, NewSession, Password, SetUpError, SignInError};
+use setpoint_api::{Problem, ProblemKind};
+
+use super::identity::{SignIn, anonymous, cookie_of, forged, no_cookie, session_id};
+use super::{Shared, SharedState, redirect};
+use crate::pages::set_up::{self, SetUpView};
+use crate::pages::sign_in::{self, SignInView};
+use crate::pages::{Chrome, Section};
+
+pub(super) fn routes() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/sign-in", get(sign_in_page).post(sign_in))
+        .route("/sign-out", post(sign_out))
+        .route("/set-up", get(set_up_page).post(set_up))
+}
+
+/// The body of a form.
+pub(super) struct Form<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Form<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        let wrong = |message: String| Problem::new(ProblemKind::Question, message);
+        let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.split(';').next().map(str::trim) != Some("application/x-www-form-urlencoded") {
+            return Err(wrong("the body is not that of a form".to_owned()));
+        }
+        let body = Bytes::from_request(request, shared).await.map_err(|error| wrong(error.to_string()))?;
+        serde_urlencoded::from_bytes(&body).map(Self).map_err(|error| wrong(format!("cannot parse the form: {error}")))
+    }
+}
+
+/// A form of a signed-in visitor carries the token of the session.
+pub(super) fn is_ours(sign_in: &SignIn, csrf: &str) -> Result<(), Problem> {
+    match sign_in.session() {
+        Some(session) if session.accepts(csrf) => Ok(()),
+        _ => Err(forged()),
+    }
+}
+
+fn chrome(shared: &Shared, title: &str) -> Chrome {
+    Chrome { base: shared.base().to_owned(), ..Chrome::new(title, Section::Other, shared.now()) }
+}
+
+#[derive(Deserialize)]
+struct SignInQuery {
+    #[serde(default)]
+    next: String,
+}
+
+/// Returns the page to open after a sign-in: a path of this server, never another one.
+fn page_after<'a>(shared: &Shared, next: &'a str) -> Option<&'a str> {
+    let is_path = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\r', '\n']);
+    let is_ours = next.strip_prefix(shared.base()).is_some_and(|rest| rest.starts_with('/'));
+    (is_path && is_ours).then_some(next)
+}
+
+async fn sign_in_page(State(shared): SharedState, Query(query): Query<SignInQuery>) -> Html<String> {
+    let next = page_after(&shared, &query.next).unwrap_or_default().to_owned();
+    let view = SignInView { with_password: true, next, ..SignInView::default() };
+    Html(sign_in::page(&chrome(&shared, "Sign in"), &view))
+}
+
+#[derive(Deserialize)]
+struct SignInForm {
+    account: String,
+    password: String,
+    #[serde(default)]
+    next: String,
+}
+
+async fn sign_in(
+    State(shared): SharedState,
+    client: Option<Extension<Client>>,
+    former: Option<Extension<SignIn>>,
+    Form(form): Form<SignInForm>,
+) -> Response {
+    let Some(Extension(client)) = client else { return forged().into_response() };
+    let password = Password::new(form.password);
+    let begun = shared.accounts.sign_in(&form.account, &password, &client, shared.now()).await;
+    let next = page_after(&shared, &form.next).map_or_else(|| format!("{}/apps", shared.base()), ToOwned::to_owned);
+    match begun {
+        Ok(begun) => {
+            // The session that the browser had before ends: no one continues it unnoticed.
+            if let Some(former) = session_id(former.as_deref()) {
+                shared.accounts.end_session(&former).await.ok();
+            }
+            signed_in(&shared, &begun, &next)
+        }
+        Err(error) => {
+            let status = match &error {
+                SignInError::Wrong => StatusCode::UNAUTHORIZED,
+                SignInError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+                SignInError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            let view = SignInView {
+                with_password: true,
+                account: form.account,
+                problem: Some(error.to_string()),
+                next: form.next,
+                ..SignInView::default()
+            };
+            (status, Html(sign_in::page(&chrome(&shared, "Sign in"), &view))).into_response()
+        }
+    }
+}
+
+fn signed_in(shared: &Shared, begun: &NewSession, next: &str) -> Response {
+    shared.installation.record(&begun.session.actor, &begun.change);
+    let mut response = redirect(next);
+    response.headers_mut().insert(SET_COOKIE, cookie_of(&begun.cookie));
+    response
+}
+
+#[derive(Deserialize)]
+struct CsrfForm {
+    csrf: String,
+}
+
+async fn sign_out(
+    State(shared): SharedState,
+    sign_in: Option<Extension<SignIn>>,
+    Form(form): Form<CsrfForm>,
+) -> Response {
+    if let Some(Extension(sign_in)) = &sign_in {
+        if let Err(problem) = is_ours(sign_in, &form.csrf) {
+            return problem.into_response();
+        }
+        if let Some(session) = sign_in.session()
+            && let Ok(Some(change)) = shared.accounts.end_session(&session.id).await
+        {
+            shared.installation.record(&session.actor, &change);
+        }
+    }
+    let mut response = redirect(&format!("{}/sign-in", shared.base()));
+    response.headers_mut().insert(SET_COOKIE, no_cookie());
+    response
+}
+
+#[derive(Deserialize)]
+struct SetUpQuery {
+    token: Option<String>,
+}
+
+async fn set_up_page(State(shared): SharedState, Query(query): Query<SetUpQuery>) -> Html<String> {
+    let view = SetUpView { token: query.token, ..SetUpView::default() };
+    Html(set_up::page(&chrome(&shared, "Set up"), &view))
+}
+
+#[derive(Deserialize)]
+struct SetUpForm {
+    token: String,
+    account: String,
+    password: String,
+}
+
+async fn set_up(
+    State(shared): SharedState,
+    client: Option<Extension<Client>>,
+    Form(form): Form<SetUpForm>,
+) -> Response {
+    let Some(Extension(client)) = client else { return forged().into_response() };
+    let password = Password::new(form.password);
+    let created = shared.accounts.set_up(&form.token, &form.account, &password, shared.now()).await;
+    let problem = match created {
+        Ok(created) => {
+            shared.installation.record(&anonymous(), &created.change);
+            match shared.accounts.sign_in(&form.account, &password, &client, shared.now()).await {
+                Ok(begun) => return signed_in(&shared, &begun, &format!("{}/apps", shared.base())),
+                Err(error) => error.to_string(),
+            }
+        }
+        Err(SetUpError::Account { source }) => whole(&source),
+        Err(error @ SetUpError::InvalidLink) => error.to_string(),
+    };
+    let view = SetUpView { token: Some(form.token), account: form.account, problem: Some(problem) };
+    (http::StatusCode::BAD_REQUEST, Html(set_up::page(&chrome(&shared, "Set up"), &view))).into_response()
+}
+
+/// Returns an error with its sources, as one text.
+fn whole(error: &AccountsError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(next) = source {
+        text.push_str(&format!(": {next}"));
+        source = next.source();
+    }
+    text
+}

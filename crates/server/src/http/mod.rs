@@ -1,0 +1,147 @@
+//! The HTTP server: web pages and the API over TCP, with or without TLS.
+//!
+//! Reading order: [`Settings`] and [`Installation`] (the configuration, and the connection to the
+//! rest of the process), `listener` (connections and their limits), `tls`, `client` (the address of
+//! a request behind proxies), `identity` (the session or token of a request, and its protection
+//! against forgery), `headers`, `streams` (responses without an end), `visit` (what all pages need),
+//! `pages`, `forms` and `orders` (the routes).
+
+mod client;
+mod forms;
+mod headers;
+mod identity;
+mod listener;
+mod notices;
+mod orders;
+mod pages;
+mod streams;
+mod tls;
+mod visit;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Router, http};
+use setpoint_accounts::{Accounts, Change};
+use setpoint_api::agent::Agent;
+use setpoint_api::caller::Principal;
+use setpoint_api::{Problem, ProblemKind, Rights, handlers};
+use setpoint_core::name::Actor;
+use setpoint_core::time::Timestamp;
+
+pub use listener::{BindError, HttpServer};
+
+/// The settings of the server, from the Bootstrap document.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub listen: SocketAddr,
+    pub tls: Option<TlsFiles>,
+    /// The URL at which people reach the server, without a slash at its end.
+    pub url: String,
+    /// The addresses of proxies whose `X-Forwarded-For` header is believed.
+    pub trusted_proxies: BTreeSet<IpAddr>,
+}
+
+impl Settings {
+    /// Returns the path of the URL: it precedes every path of the server, and is usually empty.
+    pub fn base(&self) -> &str {
+        let rest = self.url.split_once("://").map_or("", |(_, rest)| rest);
+        rest.find('/').map_or("", |start| rest[start..].trim_end_matches('/'))
+    }
+}
+
+/// The files of a certificate. They are read again when they change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate and its chain, as PEM.
+    pub certificate: PathBuf,
+    /// Its private key, as PEM.
+    pub key: PathBuf,
+}
+
+/// The connection of the server to the rest of the process.
+pub trait Installation: fmt::Debug + Send + Sync {
+    fn now(&self) -> Timestamp;
+
+    /// Returns the rights that the accepted documents grant.
+    fn rights_of(&self, principal: &Principal) -> Rights;
+
+    /// Records a change of accounts, sessions or tokens.
+    fn record(&self, by: &Actor, change: &Change);
+}
+
+/// The parts that handlers share.
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    agent: Arc<dyn Agent>,
+    accounts: Arc<Accounts>,
+    installation: Arc<dyn Installation>,
+    streams: streams::Streams,
+    notices: notices::Notices,
+}
+
+impl Shared {
+    fn now(&self) -> Timestamp {
+        self.installation.now()
+    }
+
+    fn base(&self) -> &str {
+        self.settings.base()
+    }
+}
+
+type SharedState = axum::extract::State<Arc<Shared>>;
+
+/// Returns all routes, below the base path.
+fn routes(shared: &Arc<Shared>) -> Router {
+    let api = handlers::routes(Arc::clone(&shared.agent));
+    let pages = pages::routes().merge(forms::routes()).merge(orders::routes()).with_state(Arc::clone(shared));
+    let known = pages
+        .fallback_service(api)
+        .layer(from_fn_with_state(Arc::clone(shared), streams::limit))
+        .layer(from_fn_with_state(Arc::clone(shared), identity::identify));
+    // Monitors have no account.
+    let open = Router::new()
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .with_state(Arc::clone(shared))
+        .merge(pages::assets());
+    let all = open.fallback_service(known).layer(from_fn(headers::secure));
+    match shared.base() {
+        "" => all,
+        base => Router::new().nest_service(base, all).fallback(outside),
+    }
+}
+
+async fn outside(request: Request) -> Problem {
+    let message = format!("{} is outside of the path of this server", request.uri().path());
+    Problem::new(ProblemKind::Missing, message)
+}
+
+async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+/// Reports whether the agent holds its ledger, so that it can act.
+async fn ready(axum::extract::State(shared): SharedState) -> Response {
+    let caller = setpoint_api::Caller::local(Actor::new("system:monitor").expect("a plain name"));
+    match shared.agent.ledger(&caller).await {
+        Ok(ledger) if ledger.holding && ledger.trouble.is_none() => "ready\n".into_response(),
+        Ok(_) => (StatusCode::SERVICE_UNAVAILABLE, "the ledger is not held\n").into_response(),
+        Err(problem) => (problem.kind.status(), "not ready\n").into_response(),
+    }
+}
+
+/// Returns a redirect that the browser follows with GET.
+fn redirect(to: &str) -> Response {
+    (StatusCode::SEE_OTHER, [(http::header::LOCATION, to.to_owned())]).into_response()
+}

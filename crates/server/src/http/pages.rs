@@ -1,0 +1,227 @@
+//! The pages that show something.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use setpoint_api::answer::{AppPlan, AppSummary};
+use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, PlanRequest};
+use setpoint_api::rights::{Subject, Verb};
+use setpoint_api::{Caller, Problem, ProblemKind};
+use setpoint_core::name::{AppId, TargetName};
+
+use super::visit::Visit;
+use super::{Shared, SharedState, redirect};
+use crate::assets;
+use crate::pages::app::{self, AppView, Order, Tab};
+use crate::pages::audit::{self, AuditView};
+use crate::pages::changes::{self, ChangesView};
+use crate::pages::drift::{self, DriftView};
+use crate::pages::fleet::{self, FleetQuery, FleetView};
+use crate::pages::stores::{self, StoresView};
+use crate::pages::targets::{self, TargetsView};
+use crate::pages::{Chrome, Part, Section, alerts};
+
+/// The number of rows of a page of changes or records.
+const ROWS: usize = 100;
+
+/// The number of drifts that the page of drift counts.
+const DRIFTS: usize = 1_000;
+
+pub(super) fn routes() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/", get(home))
+        .route("/apps", get(fleet))
+        .route("/apps/{scope}/{app}", get(app))
+        .route("/changes", get(changes))
+        .route("/drift", get(drift))
+        .route("/stores", get(stores))
+        .route("/targets", get(targets))
+        .route("/audit", get(audit))
+}
+
+/// Returns the routes of the embedded files. Their paths contain their digest, so browsers keep
+/// them.
+pub(super) fn assets() -> Router {
+    Router::new().route("/assets/{name}", get(asset))
+}
+
+async fn asset(Path(name): Path<String>) -> Response {
+    match assets::asset(&format!("/assets/{name}")) {
+        Some(asset) => {
+            let headers = [(CONTENT_TYPE, asset.content_type), (CACHE_CONTROL, "public, max-age=31536000, immutable")];
+            (headers, asset.bytes).into_response()
+        }
+        None => Problem::new(ProblemKind::Missing, "there is no such file").into_response(),
+    }
+}
+
+async fn home(State(shared): SharedState) -> Response {
+    redirect(&format!("{}/apps", shared.base()))
+}
+
+/// Renders a page, or the problem that prevents it.
+fn shown(shared: &Shared, visit: &Visit, page: Result<String, Problem>) -> Response {
+    match page {
+        Ok(page) => Html(page).into_response(),
+        Err(problem) => visit.problem(shared, &problem),
+    }
+}
+
+async fn fleet(State(shared): SharedState, visit: Visit) -> Response {
+    let page = shared.agent.overview(&visit.caller).await.map(|overview| {
+        let view = FleetView::new(&overview.apps, FleetQuery::parse(&visit.query), overview.now);
+        let view = view.with_alerts(alerts::of(&overview));
+        let chrome = visit.chrome(&shared, "Apps", Section::Apps);
+        fleet::page(&Chrome { position: overview.position, ..chrome }, &view)
+    });
+    shown(&shared, &visit, page)
+}
+
+/// Parses the app in a path. A text that no app can have names no app.
+pub(super) fn app_of((scope, app): &(String, String)) -> Result<AppId, Problem> {
+    let unknown = |_| Problem::new(ProblemKind::Missing, format!("there is no app {scope}/{app}"));
+    format!("{scope}/{app}").parse().map_err(unknown)
+}
+
+async fn app(State(shared): SharedState, visit: Visit, Path(path): Path<(String, String)>) -> Response {
+    let page = app_page(&shared, &visit, &path).await;
+    shown(&shared, &visit, page)
+}
+
+async fn app_page(shared: &Shared, visit: &Visit, path: &(String, String)) -> Result<String, Problem> {
+    let (app, caller, agent) = (app_of(path)?, &visit.caller, &shared.agent);
+    let tab = visit.parameter("tab").and_then(|name| Tab::of_name(&name)).unwrap_or_default();
+    let detail = agent.app(caller, app.clone()).await?;
+    let mut view = AppView::new(detail, tab);
+    view.orders = permitted(caller, &view.detail.summary);
+    let history = HistoryQuestion { app: Some(app.clone()), limit: ROWS, before: None };
+    match tab {
+        Tab::Overview => {
+            view.tree = part(agent.tree(caller, app.clone()).await);
+            view.changes = part(agent.changes(caller, HistoryQuestion { limit: 10, ..history }).await);
+        }
+        Tab::Tree => view.tree = part(agent.tree(caller, app).await),
+        Tab::History => view.changes = part(agent.changes(caller, history).await),
+        Tab::Drift => {
+            view.drift = part(agent.drift(caller, DriftQuestion { app: Some(app), limit: ROWS }).await);
+        }
+        Tab::Plan => view.plan = plan(shared, caller, &app).await,
+        Tab::Diff => {
+            if let Some(object) = visit.parameter("object").and_then(|object| object.parse().ok()) {
+                let namespace = visit.parameter("namespace").filter(|namespace| !namespace.is_empty());
+                let question = ExplainQuestion { app, object, namespace, field: String::new(), rev: None };
+                view.explained = part(agent.explain(caller, question).await);
+            }
+        }
+    }
+    let title = view.detail.summary.app.to_string();
+    let chrome = visit.chrome(shared, &title, Section::Apps);
+    Ok(app::page(&Chrome { position: view.detail.position, ..chrome }, &view))
+}
+
+/// Returns the plan of an app.
+pub(super) async fn plan(shared: &Shared, caller: &Caller, app: &AppId) -> Part<AppPlan> {
+    let plans = shared.agent.plan(caller, PlanRequest { app: Some(app.clone()), rev: None }).await;
+    match plans.map(|answer| answer.apps.into_iter().next()) {
+        Ok(Some(plan)) => Part::Ready(plan),
+        Ok(None) => Part::Absent,
+        Err(problem) => Part::Failed(problem.message),
+    }
+}
+
+fn part<T>(answer: Result<T, Problem>) -> Part<T> {
+    match answer {
+        Ok(value) => Part::Ready(value),
+        Err(problem) => Part::Failed(problem.message),
+    }
+}
+
+/// Returns the orders that a caller may give to an app. The agent checks again when one is given.
+pub(super) fn permitted(caller: &Caller, app: &AppSummary) -> Vec<Order> {
+    let subject = Subject {
+        scope: &app.app.scope,
+        environment: Some(app.environment.as_str()).filter(|name| !name.is_empty()),
+        target: app.target_name.as_ref().map(TargetName::as_str),
+        labels: &app.labels,
+    };
+    let verb = |order: Order| match order {
+        Order::Sync => Verb::Sync,
+        Order::Suspend | Order::Resume => Verb::Suspend,
+        Order::Hold => Verb::Hold,
+        Order::Release => Verb::Release,
+    };
+    Order::ALL.into_iter().filter(|order| caller.rights.allow(verb(*order), &subject)).collect()
+}
+
+/// Returns the question of a page of the history, with one row more than it shows.
+fn page_of(visit: &Visit) -> Result<HistoryQuestion, Problem> {
+    let before = visit.parameter("before").and_then(|before| before.parse().ok());
+    let app = visit
+        .parameter("app")
+        .filter(|app| !app.is_empty())
+        .map(|app| app.parse().map_err(|_| Problem::new(ProblemKind::Missing, format!("there is no app {app}"))));
+    Ok(HistoryQuestion { app: app.transpose()?, limit: ROWS + 1, before })
+}
+
+async fn changes(State(shared): SharedState, visit: Visit) -> Response {
+    let page = async {
+        let question = page_of(&visit)?;
+        let (app, is_older) = (question.app.clone(), question.before.is_some());
+        let mut changes = shared.agent.changes(&visit.caller, question).await?;
+        let has_more = changes.len() > ROWS;
+        changes.truncate(ROWS);
+        let app = app.map(|app| app.to_string()).unwrap_or_default();
+        let view = ChangesView { changes, versions: Vec::new(), app, is_older, has_more };
+        Ok(changes::page(&visit.chrome(&shared, "Changes", Section::Changes), &view))
+    };
+    let page = page.await;
+    shown(&shared, &visit, page)
+}
+
+async fn drift(State(shared): SharedState, visit: Visit) -> Response {
+    let page = async {
+        let app = page_of(&visit)?.app;
+        let question = DriftQuestion { app: app.clone(), limit: DRIFTS };
+        let records = shared.agent.drift(&visit.caller, question).await?;
+        let app = app.map(|app| app.to_string()).unwrap_or_default();
+        let view = DriftView { records, writer: visit.parameter("writer").unwrap_or_default(), app };
+        Ok(drift::page(&visit.chrome(&shared, "Drift", Section::Drift), &view))
+    };
+    let page = page.await;
+    shown(&shared, &visit, page)
+}
+
+async fn stores(State(shared): SharedState, visit: Visit) -> Response {
+    let page = shared.agent.overview(&visit.caller).await.map(|overview| {
+        let chrome = visit.chrome(&shared, "Stores", Section::Stores);
+        let view = StoresView { stores: overview.stores };
+        stores::page(&Chrome { position: overview.position, ..chrome }, &view)
+    });
+    shown(&shared, &visit, page)
+}
+
+async fn targets(State(shared): SharedState, visit: Visit) -> Response {
+    let page = shared.agent.overview(&visit.caller).await.map(|overview| {
+        let chrome = visit.chrome(&shared, "Targets", Section::Targets);
+        targets::page(&Chrome { position: overview.position, ..chrome }, &TargetsView::of(&overview))
+    });
+    shown(&shared, &visit, page)
+}
+
+async fn audit(State(shared): SharedState, visit: Visit) -> Response {
+    let page = async {
+        let question = page_of(&visit)?;
+        let is_older = question.before.is_some();
+        let mut records = shared.agent.history(&visit.caller, question).await?;
+        let has_more = records.len() > ROWS;
+        records.truncate(ROWS);
+        let view = AuditView { records, is_older, has_more, ..AuditView::default() };
+        Ok(audit::page(&visit.chrome(&shared, "Audit", Section::Audit), &view))
+    };
+    let page = page.await;
+    shown(&shared, &visit, page)
+}
