@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use setpoint::agent::bootstrap::Bootstrap;
@@ -47,6 +49,8 @@ pub(crate) struct Lab {
     anchor: Option<PathBuf>,
     /// Programs that may render, with their digests.
     renderers: Vec<(PathBuf, String)>,
+    /// The address of the HTTP server.
+    server: Option<SocketAddr>,
     pub(crate) settings: Settings,
     /// The cluster that agents run in.
     pub(crate) own_cluster: Option<OwnCluster>,
@@ -68,7 +72,8 @@ impl Lab {
         let store = format!("url: {}", repository.folder().display());
         let settings = Settings { quarantine: Span::ZERO, ..Settings::default() };
         let (files, head, anchor, renderers, own_cluster) = (BTreeMap::new(), None, None, Vec::new(), None);
-        let mut lab = Self { folder, repository, files, head, store, anchor, renderers, settings, own_cluster };
+        let server = None;
+        let mut lab = Self { folder, repository, files, head, store, anchor, renderers, server, settings, own_cluster };
         let root = managed.display();
         lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
         lab
@@ -113,6 +118,16 @@ impl Lab {
     /// Adds a program that may render.
     pub(crate) fn render_by(&mut self, binary: &Path, digest: &str) {
         self.renderers.push((binary.to_owned(), digest.to_owned()));
+    }
+
+    /// Lets agents serve HTTP, at an address of the loopback network that no other test has.
+    pub(crate) fn serve(&mut self) -> SocketAddr {
+        static LABS: AtomicU8 = AtomicU8::new(1);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let number = LABS.fetch_add(1, Ordering::Relaxed);
+        let address = SocketAddr::from(([127, high, low, number], 7070));
+        self.server = Some(address);
+        address
     }
 
     /// Declares a control document.
@@ -187,9 +202,10 @@ impl Lab {
         let renderers: String = self.renderers.iter().map(renderer).collect();
         let renderers = if renderers.is_empty() { renderers } else { format!("  renderers:\n{renderers}") };
         let text = format!(
-            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n{}{renderers}",
+            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n{}{renderers}{}",
             self.store,
-            anchor.unwrap_or_default()
+            anchor.unwrap_or_default(),
+            self.server.map(|listen| format!("  server: {{ listen: '{listen}' }}\n")).unwrap_or_default()
         );
         fs::write(&path, text).expect("the folder is ours");
         path
@@ -326,6 +342,12 @@ impl Agent {
 
     pub(crate) async fn detail(&self, name: &str) -> Result<AppDetail, AskError> {
         self.client.app(app(name)).await
+    }
+
+    /// Returns the token of the link that creates the first account.
+    pub(crate) fn set_up_token(&self) -> Option<String> {
+        let link = self.running.links()?.set_up.clone()?;
+        link.split_once("token=").map(|(_, token)| token.to_owned())
     }
 
     pub(crate) fn client(&self) -> &Client {

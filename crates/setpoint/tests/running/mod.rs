@@ -40,6 +40,7 @@
 //! - [`removing`]: a data directory or a ledger that is removed, under an agent or between two
 //!   runs, and two agents that start at once.
 //! - [`replacing`]: changes of immutable fields on a cluster: the object is recreated, or stays.
+//! - [`serving`]: the pages and the API over HTTP, for people, programs and attackers.
 //! - [`shadowing`]: apps whose versions another program renders too.
 //! - [`showing`]: the views of a cluster for people: trees, logs, reasons, requests.
 //! - [`sparing`]: the cost of a commit.
@@ -81,6 +82,7 @@ mod recounting;
 mod reloading;
 mod removing;
 mod replacing;
+mod serving;
 mod shadowing;
 mod showing;
 mod sparing;

@@ -1,0 +1,334 @@
+//! The pages and the API over HTTP, for people, programs and attackers.
+
+mod browser;
+
+use std::time::Duration;
+
+use setpoint_api::question::{HistoryQuestion, OrderKind};
+use setpoint_core::time::Span;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use self::browser::{Browser, Response};
+use super::lab::{Agent, Lab, app};
+
+const NAME: &str = "erika";
+const PASSWORD: &str = "nine quiet turtles swim";
+
+/// Paths of pages, each of which needs a session.
+const PAGES: [&str; 8] = [
+    "/apps",
+    "/apps/default/web",
+    "/changes",
+    "/drift",
+    "/stores",
+    "/targets",
+    "/audit",
+    "/apps/default/web/order?order=sync",
+];
+
+/// Paths of the API that need a caller.
+const ROUTES: [&str; 12] = [
+    "/api/v1/overview",
+    "/api/v1/apps",
+    "/api/v1/apps/default/web",
+    "/api/v1/apps/default/web/tree",
+    "/api/v1/logs?app=default/web",
+    "/api/v1/history",
+    "/api/v1/changes",
+    "/api/v1/drift",
+    "/api/v1/plan",
+    "/api/v1/explain?app=default/web&object=File/a",
+    "/api/v1/events",
+    "/api/v1/nothing",
+];
+
+fn lab() -> Lab {
+    let mut lab = Lab::new();
+    lab.app("web").file("web", "etc/web.conf", "listen 80\n");
+    lab
+}
+
+/// Starts an agent whose app has converged, with an administrator that is signed in.
+async fn served(lab: &mut Lab) -> (Agent, Browser) {
+    let address = lab.serve();
+    let version = lab.commit();
+    std::fs::create_dir_all(lab.at("etc")).expect("it is ours");
+    let mut agent = lab.start().await;
+    agent.until_converged("web", &version).await;
+    let mut browser = Browser::new(address);
+    let token = agent.set_up_token().expect("there is no account yet");
+    let created = browser.post("/set-up", &[("token", &token), ("account", NAME), ("password", PASSWORD)]).await;
+    assert_eq!((created.status, created.header("location")), (303, "/apps"), "{}", created.body);
+    (agent, browser)
+}
+
+async fn sign_in(browser: &mut Browser, password: &str) -> Response {
+    browser.post("/sign-in", &[("account", NAME), ("password", password)]).await
+}
+
+async fn csrf(browser: &Browser) -> String {
+    let token = browser.get("/apps/default/web/order?order=suspend").await.field("csrf");
+    assert!(!token.is_empty(), "the form has a token");
+    token
+}
+
+#[tokio::test]
+async fn without_a_session_pages_lead_to_the_sign_in_and_the_api_refuses() {
+    let mut lab = lab();
+    let (agent, browser) = served(&mut lab).await;
+    let stranger = Browser::new(browser.address);
+    for path in PAGES {
+        let response = stranger.get(path).await;
+        assert_eq!(response.status, 303, "{path}");
+        assert!(response.header("location").starts_with("/sign-in?next=%2F"), "{path}: {}", response.head);
+        assert!(!response.body.contains("web.conf"), "{path}");
+    }
+    let forged = Browser {
+        cookie: "__Host-setpoint=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+        ..stranger.clone()
+    };
+    for path in ROUTES.iter().filter(|path| **path != "/api/v1/nothing") {
+        assert_eq!(stranger.get(path).await.status, 401, "{path}");
+        assert_eq!(forged.get(path).await.status, 401, "{path}");
+        let token = "authorization: Bearer setpoint_AAAAAAAA_BBBBBBBB_CCCC\r\n";
+        assert_eq!(stranger.send("GET", path, token, "").await.status, 401, "{path}");
+    }
+    assert_eq!(stranger.send("POST", "/api/v1/orders", "", "{}").await.status, 401);
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn an_administrator_sees_every_page() {
+    let mut lab = lab();
+    let (agent, browser) = served(&mut lab).await;
+    for path in PAGES {
+        let response = browser.get(path).await;
+        assert_eq!(response.status, 200, "{path}: {}", response.body);
+        assert!(response.body.contains(NAME), "{path} shows who is signed in");
+        assert!(response.header("content-security-policy").starts_with("default-src 'none'"), "{path}");
+        assert_eq!(response.header("cache-control"), "no-store", "{path}");
+    }
+    assert!(browser.get("/apps").await.body.contains("/apps/default/web"));
+    let page = browser.get("/apps/default/web").await.body;
+    assert!(page.contains("/etc/web.conf") && page.contains("converged"), "{page}");
+    assert_eq!(browser.get("/apps/default/none").await.status, 404);
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn the_set_up_link_creates_one_administrator_once() {
+    let mut lab = lab();
+    let address = lab.serve();
+    lab.commit();
+    let agent = lab.start().await;
+    let token = agent.set_up_token().expect("there is no account yet");
+    let mut browser = Browser::new(address);
+    let fields = |token: &str, password: &str| {
+        [("token", token.to_owned()), ("account", NAME.to_owned()), ("password", password.to_owned())]
+    };
+    let mut send = async |token: &str, password: &str| {
+        let fields = fields(token, password);
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        browser.post("/set-up", &fields).await.status
+    };
+    assert_eq!(send("wrong", PASSWORD).await, 400);
+    assert_eq!(send(&token, "short").await, 400, "a refused password leaves the link valid");
+    assert_eq!(send(&token, PASSWORD).await, 303);
+    assert_eq!(send(&token, PASSWORD).await, 400, "it is used up");
+    agent.stop().await;
+    let agent = lab.start().await;
+    assert_eq!(agent.set_up_token(), None, "there is an account");
+    assert_eq!(browser.get("/apps").await.status, 200, "the session outlives the agent");
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn an_order_from_a_page_is_recorded_with_its_author() {
+    let mut lab = lab();
+    let (agent, mut browser) = served(&mut lab).await;
+    let csrf = csrf(&browser).await;
+    let order = [("csrf", csrf.as_str()), ("order", "suspend"), ("reason", "<b>night</b> shift"), ("length", "1h")];
+    let response = browser.post("/apps/default/web/orders", &order).await;
+    assert_eq!((response.status, response.header("location")), (303, "/apps/default/web"), "{}", response.body);
+    let detail = agent.detail("web").await.expect("it exists");
+    let suspension = detail.suspension.expect("it is suspended");
+    assert_eq!(suspension.by.as_str(), "account:erika");
+    let page = browser.get("/apps/default/web").await.body;
+    assert!(page.contains("&#60;b&#62;night&#60;/b&#62; shift"), "reasons are text: {page}");
+    let question = HistoryQuestion { app: Some(app("web")), limit: 5, before: None };
+    let changes = agent.client().changes(&question).await.expect("it answers");
+    assert!(changes.iter().any(|change| change.actor == "account:erika"), "{changes:#?}");
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn an_order_without_a_reason_is_refused_on_its_page() {
+    let mut lab = lab();
+    let (agent, mut browser) = served(&mut lab).await;
+    let csrf = csrf(&browser).await;
+    let order = [("csrf", csrf.as_str()), ("order", "hold"), ("reason", " ")];
+    let response = browser.post("/apps/default/web/orders", &order).await;
+    assert_eq!(response.status, 400);
+    assert!(response.body.contains("give a reason"), "{}", response.body);
+    assert!(agent.detail("web").await.expect("it exists").hold.is_none());
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn case_69_a_page_of_another_site_cannot_give_orders() {
+    let mut lab = lab();
+    let (agent, mut browser) = served(&mut lab).await;
+    let csrf = csrf(&browser).await;
+    let fields = [("csrf", csrf.as_str()), ("order", "suspend"), ("reason", "attack"), ("length", "1h")];
+    for headers in ["origin: https://evil.example\r\n", "origin: null\r\n", "sec-fetch-site: cross-site\r\n"] {
+        let response = browser.clone().post_with("/apps/default/web/orders", headers, &fields).await;
+        assert_eq!(response.status, 403, "{headers}");
+    }
+    for csrf in ["", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"] {
+        let fields = [("csrf", csrf), ("order", "suspend"), ("reason", "attack"), ("length", "1h")];
+        assert_eq!(browser.post("/apps/default/web/orders", &fields).await.status, 403, "`{csrf}`");
+    }
+    let body = r#"{"app":"default/web","reason":"attack","order":{"what":"hold"}}"#;
+    let response = browser.send("POST", "/api/v1/orders", "content-type: application/json\r\n", body).await;
+    assert_eq!(response.status, 403, "the API needs the token of the session, too");
+    let detail = agent.detail("web").await.expect("it exists");
+    assert!(detail.suspension.is_none() && detail.hold.is_none(), "nothing was ordered");
+    let header = format!("x-csrf-token: {csrf}\r\n");
+    assert_eq!(browser.send("POST", "/api/v1/orders", &header, body).await.status, 200);
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_ends_with_the_sign_out_and_its_streams_with_it() {
+    let mut lab = lab();
+    let (agent, mut browser) = served(&mut lab).await;
+    let mut stream = TcpStream::connect(browser.address).await.expect("the server listens");
+    let request = format!("GET /api/v1/events HTTP/1.1\r\nhost: a\r\ncookie: {}\r\n\r\n", browser.cookie);
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let former = browser.clone();
+    let csrf = csrf(&browser).await;
+    let response = browser.post("/sign-out", &[("csrf", &csrf)]).await;
+    assert_eq!(response.header("location"), "/sign-in");
+    assert!(response.header("set-cookie").contains("Max-Age=0"), "{}", response.head);
+    assert_eq!(former.get("/api/v1/overview").await.status, 401, "the old cookie opens nothing");
+    let ended = timeout(Duration::from_secs(30), async {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await
+    });
+    ended.await.expect("the stream ends within 30 s").ok();
+    assert_eq!(sign_in(&mut browser, PASSWORD).await.status, 303);
+    assert_eq!(browser.get("/apps").await.status, 200);
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn the_cookie_is_for_this_server_alone() {
+    let mut lab = lab();
+    let (agent, mut browser) = served(&mut lab).await;
+    let response = sign_in(&mut browser, PASSWORD).await;
+    let cookie = response.header("set-cookie");
+    assert!(cookie.starts_with("__Host-setpoint="), "{cookie}");
+    for property in ["Path=/", "Secure", "HttpOnly", "SameSite=Lax"] {
+        assert!(cookie.contains(property), "{property}: {cookie}");
+    }
+    assert!(!cookie.contains("Domain"), "{cookie}");
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn case_67_wrong_passwords_are_answered_ever_more_slowly() {
+    let mut lab = lab();
+    let (agent, mut browser) = served(&mut lab).await;
+    let mut stranger = Browser { from: [127, 9, 9, 9].into(), ..Browser::new(browser.address) };
+    let mut refused = Vec::new();
+    for _ in 0..60 {
+        refused.push(sign_in(&mut stranger, "wrong").await.status);
+    }
+    assert!(refused.contains(&401) && refused.contains(&429), "{refused:?}");
+    assert!(stranger.cookie.is_empty());
+    assert_eq!(browser.get("/apps").await.status, 200, "sessions go on");
+    let known = sign_in(&mut browser, PASSWORD).await.status;
+    assert_eq!(known, 303, "an address that has signed in before is not locked out");
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn the_page_after_a_sign_in_is_one_of_this_server() {
+    let mut lab = lab();
+    let (agent, mut browser) = served(&mut lab).await;
+    let next = async |browser: &mut Browser, next: &str| {
+        let fields = [("account", NAME), ("password", PASSWORD), ("next", next)];
+        browser.post("/sign-in", &fields).await.header("location").to_owned()
+    };
+    assert_eq!(next(&mut browser, "/drift?writer=x").await, "/drift?writer=x");
+    for foreign in ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "/a\r\nx: y"]
+    {
+        assert_eq!(next(&mut browser, foreign).await, "/apps", "{foreign}");
+    }
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn malformed_requests_harm_no_one() {
+    let mut lab = lab();
+    let (agent, browser) = served(&mut lab).await;
+    let headers = "x: y\r\n".repeat(10_000);
+    assert_eq!(browser.send("GET", "/apps", &headers, "").await.status, 431);
+    let long = format!("GET /apps HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n", "y".repeat(1024 * 1024));
+    assert_eq!(browser.exchange(long.as_bytes()).await.status, 431);
+    let body = "a".repeat(2 * 1024 * 1024);
+    assert_eq!(browser.send("POST", "/sign-in", "", &body).await.status, 413);
+    for path in
+        ["/..%2f..%2fetc/passwd", "/assets/../../etc/passwd", "//apps", "/apps/default%2fweb", "/assets/%2e%2e/x"]
+    {
+        let response = browser.get(path).await;
+        assert!(matches!(response.status, 400 | 404), "{path}: {}", response.status);
+        assert!(!response.body.contains("root:"), "{path}");
+    }
+    let rubbish = browser.exchange(b"\x16\x03\x01\x02\x00 rubbish\r\n\r\n").await;
+    assert!(matches!(rubbish.status, 0 | 400), "{rubbish:?}");
+    assert_eq!(browser.get("/apps").await.status, 200);
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn the_feed_reports_a_change_after_the_position_of_a_page() {
+    let mut lab = lab();
+    let (agent, browser) = served(&mut lab).await;
+    let page = browser.get("/apps").await.body;
+    let position =
+        page.split_once("data-position=\"").and_then(|(_, rest)| rest.split_once('"')).expect("a position").0;
+    let mut stream = TcpStream::connect(browser.address).await.expect("the server listens");
+    let path = format!("/api/v1/events?after={position}");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\ncookie: {}\r\n\r\n", browser.cookie);
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut received = String::new();
+    let mut until = async |event: &str| {
+        let reading = async {
+            while !received.contains(event) {
+                let mut part = [0; 4096];
+                let length = stream.read(&mut part).await.expect("the stream goes on");
+                assert!(length > 0, "the stream ended: {received}");
+                received.push_str(&String::from_utf8_lossy(&part[..length]));
+            }
+        };
+        timeout(Duration::from_secs(60), reading).await.expect("it is reported");
+    };
+    // The first reader begins the observation of changes, which was idle before.
+    until("event: reload").await;
+    agent.order("web", OrderKind::Suspend { length: Span::hours(1) }).await;
+    until("event: app").await;
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn monitors_need_no_account() {
+    let mut lab = lab();
+    let (agent, browser) = served(&mut lab).await;
+    let stranger = Browser::new(browser.address);
+    assert_eq!(stranger.get("/healthz").await.body, "ok\n");
+    assert_eq!(stranger.get("/readyz").await.body, "ready\n");
+    agent.stop().await;
+}
