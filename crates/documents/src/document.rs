@@ -8,7 +8,8 @@ use setpoint_core::value::Value;
 use setpoint_yaml::{Class, Diagnostic, Diagnostics, Findings, Node, Place, Source, parse, visible_text};
 
 use crate::declaration::{Declaration, Field, FieldDeclaration, Object, Presence, Shape, object};
-use crate::kinds::{AppSpec, BootstrapSpec, NotifierSpec, PolicySpec, ScopeSpec, StoreSpec, TargetSpec};
+use crate::kinds::{AccessSpec, AppSpec, BootstrapSpec, NotifierSpec, PolicySpec, ScopeSpec, StoreSpec, TargetSpec};
+use crate::labels::Labels;
 use crate::reader::{DIALECT, Fields, Reader, list_of};
 use crate::suggest::nearest;
 use crate::target_kind::TargetKinds;
@@ -25,6 +26,19 @@ object! {
         "name" name: Label,
         /// The scope (tenant) that the document belongs to.
         "scope" scope: Scope = Scope::default_scope(),
+        /// Labels, for filters and for the rights of people: at most 32, each a name with a value.
+        /// Names and values have 1 to 63 letters, digits, `-`, `_` and `.`; a name may have a
+        /// prefix: `example.com/team`. They do not change what is deployed.
+        "labels" labels: Labels = Labels::none(),
+    }
+}
+
+impl Metadata {
+    /// Returns the declaration for kinds that have no labels.
+    fn unlabelled() -> Declaration {
+        let mut declaration = <Self as Object>::declaration();
+        declaration.fields.retain(|field| field.name != "labels");
+        declaration
     }
 }
 
@@ -95,7 +109,11 @@ kinds! {
     "Scope" Scope(ScopeSpec),
     "Policy" Policy(PolicySpec),
     "Notifier" Notifier(NotifierSpec),
+    "Access" Access(AccessSpec),
 }
+
+/// The kinds whose documents can have labels: those of objects that people list and filter.
+const LABELLED: [&str; 3] = ["App", "Store", "Target"];
 
 /// A kind of document: the value of `kind:` and the declaration of `spec:`.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +128,11 @@ impl DocumentKind {
         self.name != "Bootstrap"
     }
 
+    /// Reports whether documents of this kind can have labels.
+    fn has_labels(self) -> bool {
+        LABELLED.contains(&self.name)
+    }
+
     fn fields(self) -> &'static [&'static str] {
         if self.is_named() { &["apiVersion", "kind", "metadata", "spec"] } else { &["apiVersion", "kind", "spec"] }
     }
@@ -117,7 +140,8 @@ impl DocumentKind {
     /// Returns the declaration of the whole document except `apiVersion` and `kind`.
     pub(crate) fn declaration(self, targets: &TargetKinds) -> Declaration {
         let field = |name, doc, shape| FieldDeclaration { name, doc, shape, presence: Presence::Required };
-        let metadata = self.is_named().then(|| field("metadata", "The identity of the document.", Metadata::shape()));
+        let identity = if self.has_labels() { Metadata::shape() } else { Shape::Object(Metadata::unlabelled) };
+        let metadata = self.is_named().then(|| field("metadata", "The identity of the document.", identity));
         let content = (self.spec)(targets);
         let doc = content.doc;
         let spec = field("spec", "The content of the document.", Shape::Spec(Box::new(content)));
@@ -183,6 +207,7 @@ fn read_header(root: Node<'_>, targets: &TargetKinds, reader: &mut Reader) -> Op
     let mut inner = Reader::new(Some(kind.declaration(targets)));
     let metadata =
         if kind.is_named() { fields.take::<Metadata>("metadata", None, &mut inner).map(Some) } else { Some(None) };
+    let metadata = metadata.filter(|_| labels_are_supported(root, kind, &mut inner));
     let node = fields.remove("spec").map_or_else(|| fields.missing("spec", &mut inner), Some);
     let spec = node.and_then(|node| Spec::read(kind.name, node, &mut inner, targets));
     let complete = fields.finish(kind.fields(), &mut inner);
@@ -192,6 +217,16 @@ fn read_header(root: Node<'_>, targets: &TargetKinds, reader: &mut Reader) -> Op
     let (metadata, spec) = (metadata?, spec?);
     let body = value_of(root, DIALECT, &mut reader.found)?;
     Some(Document { metadata, spec, body, place })
+}
+
+/// Reports labels of a kind that cannot have any, and returns whether there are none.
+fn labels_are_supported(root: Node<'_>, kind: DocumentKind, reader: &mut Reader) -> bool {
+    let labels = root.get("metadata").and_then(|metadata| metadata.get("labels"));
+    let Some(labels) = labels.filter(|_| kind.is_named() && !kind.has_labels()) else { return true };
+    let message = format!("documents of the kind `{}` cannot have labels", kind.name);
+    let help = format!("remove `labels`: only {} documents have labels", list_of(LABELLED.into_iter(), "and"));
+    reader.report::<()>(Class::Unknown, labels, message, help);
+    false
 }
 
 fn read_version(node: Node<'_>, reader: &mut Reader) -> Option<()> {

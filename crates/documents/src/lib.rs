@@ -3,7 +3,7 @@
 //!
 //! - [`declaration`]: the macros that generate struct, reader, schema and reference.
 //! - `target_kind`: the kinds of targets with their own fields, which other crates declare.
-//! - `kinds`: the declarations. `text`, `duration`, `cron`: the types of their fields.
+//! - `kinds`: the declarations. `text`, `labels`, `duration`, `cron`: the types of their fields.
 //! - `reader`, `suggest`: strict reading, with a remedy for every mistake.
 //! - `document`: a file of documents. `manifest`, `value`: a file of resources.
 //! - `field`: problems by field path.
@@ -17,6 +17,7 @@ mod document;
 mod duration;
 mod field;
 mod kinds;
+mod labels;
 mod manifest;
 mod reader;
 mod schema;
@@ -30,11 +31,13 @@ pub use document::{API_VERSION, Document, Metadata, Spec, check_unique, read_doc
 pub use duration::{DAY, Duration, MINUTE, read_span};
 pub use field::FieldProblem;
 pub use kinds::{
-    ActAs, AdditionAction, AdditionRule, Anchor, AppSpec, BootstrapSpec, BootstrapStore, Check, CoOwner, Credentials,
-    External, HttpCheck, IgnoreRule, Input, Integer, Kustomize, LoadRestrictor, Mode, NotifierFormat, NotifierSpec,
-    OnFailure, Parameters, PolicySpec, Reference, Renderer, ReplaceRule, ScopeSpec, Server, ServerCertificate, Shadow,
-    StoreCredentials, StoreSpec, Sync, TargetSpec, Undeclared, Window, WindowTime,
+    AccessRule, AccessSpec, AccessSubject, AccessVerb, AccessWho, ActAs, AdditionAction, AdditionRule, Anchor, AppSpec,
+    BootstrapSpec, BootstrapStore, Check, CoOwner, Credentials, External, HttpCheck, IgnoreRule, Input, Integer,
+    Kustomize, LoadRestrictor, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, Reference,
+    Renderer, ReplaceRule, ScopeSpec, Server, ServerCertificate, Shadow, StoreCredentials, StoreSpec, Sync, TargetSpec,
+    Undeclared, Window, WindowTime,
 };
+pub use labels::Labels;
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};
 pub use schema::{FieldLine, KindPage, UnknownKind, kind_pages, reference_markdown, schema};
 pub use suggest::nearest;

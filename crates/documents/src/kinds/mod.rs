@@ -1,6 +1,7 @@
 //! The documents of `setpoint.dev/v1`, one file per kind. The schema and the reference are
 //! generated from these declarations.
 
+mod access;
 mod app;
 mod bootstrap;
 mod notifier;
@@ -9,6 +10,7 @@ mod scope;
 mod store;
 mod target;
 
+pub use access::{AccessRule, AccessSpec, AccessSubject, AccessVerb, AccessWho};
 pub use app::{
     AdditionAction, AdditionRule, AppSpec, Check, CoOwner, External, HttpCheck, IgnoreRule, Input, Kustomize,
     LoadRestrictor, Mode, OnFailure, Parameters, ReplaceRule, Shadow, Sync, Undeclared, Window, WindowTime,

@@ -1,6 +1,8 @@
 //! The integration tests of `setpoint-documents`, as one binary.
 
+mod access;
 mod bad_input;
+mod labels;
 mod messages;
 mod reading;
 mod reference;

@@ -20,7 +20,7 @@ fn the_schema_of_a_kind_has_type_default_and_meaning() {
 #[test]
 fn every_kind_is_in_the_whole_schema() {
     let text = schema(None).unwrap();
-    for kind in ["Bootstrap", "Store", "Target", "App", "Scope", "Policy", "Notifier"] {
+    for kind in ["Bootstrap", "Store", "Target", "App", "Scope", "Policy", "Notifier", "Access"] {
         assert!(text.contains(&format!("{kind} (setpoint.dev/v1)\n")), "{kind}");
     }
 }
@@ -29,4 +29,12 @@ fn every_kind_is_in_the_whole_schema() {
 fn an_unknown_kind_is_reported_with_the_nearest() {
     assert_eq!(schema(Some("Stroe")).unwrap_err().to_string(), "unknown kind `Stroe`; did you mean `Store`?");
     assert!(schema(Some("Deployment")).unwrap_err().to_string().contains("expected `Bootstrap`"));
+}
+
+#[test]
+fn only_kinds_that_can_have_labels_list_them() {
+    for (kind, expected) in [("App", true), ("Store", true), ("Target", true), ("Scope", false), ("Access", false)] {
+        let text = schema(Some(kind)).unwrap();
+        assert_eq!(text.contains("metadata.labels"), expected, "{kind}");
+    }
 }
