@@ -11,6 +11,7 @@ mod control_documents;
 mod controls;
 mod deleting;
 mod gates;
+mod granting;
 mod handing_over;
 mod healing;
 mod holding;

@@ -10,8 +10,8 @@ use setpoint_core::name::{AppId, AppName, Scope, StoreName, TargetName};
 use setpoint_core::resource::Resource;
 use setpoint_core::value::Value;
 use setpoint_documents::{
-    API_VERSION, AppSpec, Document, Label, Metadata, NotifierSpec, PolicySpec, ScopeSpec, Spec, StoreSpec, TargetSpec,
-    read_documents,
+    API_VERSION, AccessSpec, AppSpec, Document, Label, Metadata, NotifierSpec, PolicySpec, ScopeSpec, Spec, StoreSpec,
+    TargetSpec, read_documents,
 };
 use setpoint_render::Problem;
 use setpoint_render::problem::Problems;
@@ -19,11 +19,14 @@ use setpoint_target::{Families, Family};
 use setpoint_yaml::Place;
 
 use super::flow;
+use super::reading::ROOT_SCOPE;
 
 /// One control document: its content, its scope, and its place in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlDocument<S> {
     pub scope: Scope,
+    /// Empty for kinds that cannot have labels.
+    pub labels: BTreeMap<String, String>,
     pub spec: S,
     /// The whole document.
     pub(super) body: Body,
@@ -58,6 +61,7 @@ pub struct ControlDocuments {
     pub(super) scopes: BTreeMap<Scope, ControlDocument<ScopeSpec>>,
     pub(super) policies: BTreeMap<(Scope, Label), ControlDocument<PolicySpec>>,
     pub(super) notifiers: BTreeMap<(Scope, Label), ControlDocument<NotifierSpec>>,
+    pub(super) accesses: BTreeMap<(Scope, Label), ControlDocument<AccessSpec>>,
 }
 
 impl ControlDocuments {
@@ -86,6 +90,23 @@ impl ControlDocuments {
         &self.notifiers
     }
 
+    pub fn accesses(&self) -> &BTreeMap<(Scope, Label), ControlDocument<AccessSpec>> {
+        &self.accesses
+    }
+
+    /// Reports whether an app, a store, a target or a Scope document belongs to this scope. The
+    /// scopes `default` and that of the engine always exist.
+    pub(super) fn has_scope(&self, scope: &Scope) -> bool {
+        // No name of an app is before `0`.
+        let first = AppId::new(scope.clone(), named(AppName::new("0")));
+        *scope == Scope::default_scope()
+            || scope.as_str() == ROOT_SCOPE
+            || self.scopes.contains_key(scope)
+            || self.apps.range(first..).next().is_some_and(|(app, _)| app.scope == *scope)
+            || self.stores.values().any(|store| store.scope == *scope)
+            || self.targets.values().any(|target| target.scope == *scope)
+    }
+
     /// Returns the documents as resources of the root app.
     pub fn resources(&self) -> Vec<Resource> {
         let mut resources = Vec::new();
@@ -98,6 +119,7 @@ impl ControlDocuments {
         self.scopes.iter().for_each(|(name, scope)| add("Scope", &scope.scope, name.as_str(), &scope.body));
         self.policies.iter().for_each(|((scope, name), policy)| add("Policy", scope, name.as_str(), &policy.body));
         self.notifiers.iter().for_each(|((scope, name), it)| add("Notifier", scope, name.as_str(), &it.body));
+        self.accesses.iter().for_each(|((scope, name), it)| add("Access", scope, name.as_str(), &it.body));
         resources
     }
 
@@ -129,28 +151,38 @@ impl ControlDocuments {
     /// with the same key is replaced: the caller decides whether that is an error.
     pub(super) fn add(&mut self, document: Document) -> Option<Key> {
         let Document { metadata, spec, body, place } = document;
-        let Metadata { name, scope } = metadata?;
+        let Metadata { name, scope, labels } = metadata?;
+        let labels = labels.into_map();
         let key = key_of(spec.kind(), &scope, name.as_str());
         let (text, body) = (name.as_str(), Body::of(&body));
         match spec {
             Spec::App(spec) => {
                 let id = AppId::new(scope.clone(), named(AppName::new(text)));
-                self.apps.insert(id, ControlDocument { scope, spec, body, place });
+                self.apps.insert(id, ControlDocument { scope, labels, spec, body, place });
             }
             Spec::Store(spec) => {
-                self.stores.insert(named(StoreName::new(text)), ControlDocument { scope, spec: *spec, body, place });
+                self.stores
+                    .insert(named(StoreName::new(text)), ControlDocument { scope, labels, spec: *spec, body, place });
             }
             Spec::Target(spec) => {
-                self.targets.insert(named(TargetName::new(text)), ControlDocument { scope, spec: *spec, body, place });
+                self.targets
+                    .insert(named(TargetName::new(text)), ControlDocument { scope, labels, spec: *spec, body, place });
             }
             Spec::Scope(spec) => {
-                self.scopes.insert(named(Scope::new(text)), ControlDocument { scope, spec: *spec, body, place });
+                self.scopes
+                    .insert(named(Scope::new(text)), ControlDocument { scope, labels, spec: *spec, body, place });
             }
             Spec::Policy(spec) => {
-                self.policies.insert((scope.clone(), name), ControlDocument { scope, spec: *spec, body, place });
+                self.policies
+                    .insert((scope.clone(), name), ControlDocument { scope, labels, spec: *spec, body, place });
             }
             Spec::Notifier(spec) => {
-                self.notifiers.insert((scope.clone(), name), ControlDocument { scope, spec: *spec, body, place });
+                self.notifiers
+                    .insert((scope.clone(), name), ControlDocument { scope, labels, spec: *spec, body, place });
+            }
+            Spec::Access(spec) => {
+                self.accesses
+                    .insert((scope.clone(), name), ControlDocument { scope, labels, spec: *spec, body, place });
             }
             Spec::Bootstrap(_) => return None,
         }

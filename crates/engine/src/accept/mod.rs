@@ -12,6 +12,7 @@
 //! | [`boundaries`] | namespaces and kinds of a target that the apps of a scope may write |
 //! | [`identities`] | users that the apps of a scope act as |
 //! | [`references`] | references between documents |
+//! | [`granting`] | scopes and targets in Access documents |
 //! | [`unsupported`] | fields that are not supported yet and must not be ignored |
 //! | [`replacing`] | resources that may be deleted and created again |
 //! | [`selector`] | the resources that a rule is about |
@@ -26,6 +27,7 @@ pub mod candidate;
 pub mod controls;
 pub mod documents;
 mod flow;
+mod granting;
 mod identities;
 pub mod reading;
 mod references;

@@ -36,6 +36,7 @@ impl ControlDocuments {
         slips.extend(self.circles());
         slips.extend(self.boundaries());
         slips.extend(self.misnamed());
+        slips.extend(self.accesses_outside());
         for ((scope, _), policy) in &self.policies {
             let missing = |name| !self.apps.contains_key(&AppId::new(scope.clone(), name));
             let unknown = policy.spec.apps.iter().enumerate().filter(|(_, name)| missing((*name).clone()));
