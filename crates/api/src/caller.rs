@@ -15,19 +15,6 @@ pub struct Caller {
     pub via: Via,
 }
 
-/// The properties of a caller that documents grant rights to. A caller without any has no rights.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Principal {
-    /// The name of a local account.
-    pub account: Option<String>,
-    /// The groups of the account, or those that the provider reports.
-    pub groups: BTreeSet<String>,
-    /// The provider that identified the caller; `None` for local accounts and tokens.
-    pub provider: Option<String>,
-    /// The name of a machine token.
-    pub token: Option<String>,
-}
-
 /// The way in which a caller was identified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
@@ -37,6 +24,22 @@ pub enum Via {
     Session { method: String },
     /// A machine token of this name.
     Token { name: String },
+}
+
+/// The identity of a caller that signed in, as the server has verified it. Access documents name
+/// such identities. The default is no identity at all, which has no rights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Principal {
+    /// The name of the account: of a local account if `provider` is `None`, otherwise the name that
+    /// the provider gave.
+    pub account: Option<String>,
+    /// The groups of the local account, or those in the groups claim of the provider.
+    pub groups: BTreeSet<String>,
+    /// The identity provider that vouches for account and groups; `None` for a local account.
+    pub provider: Option<String>,
+    /// The name of the machine token. A token has no account and no groups: a token that acts for
+    /// an account is passed as that account.
+    pub token: Option<String>,
 }
 
 impl Caller {

@@ -23,7 +23,7 @@ pub mod server;
 use std::path::{Path, PathBuf};
 
 pub use agent::{Agent, Problem, ProblemKind};
-pub use caller::{Caller, Via};
+pub use caller::{Caller, Principal, Via};
 pub use client::{AskError, Client};
 pub use rights::{Grant, Rights, Verb};
 pub use server::{BindError, Server};

@@ -10,7 +10,7 @@ use crate::text::{Label, Line};
 
 object! {
     /// Rights of people and machine tokens at the API and the web UI. Without a right, access is
-    /// denied: what someone may not see does not exist for them. Rights add up; no rule takes one
+    /// denied: what a caller may not see does not exist for it. Rights add up; no rule takes one
     /// away. The user of the local socket and administrators have all rights without a document.
     pub struct AccessSpec => access_is_complete {
         /// The people and tokens that get the rights: everyone who matches at least one entry. At
@@ -69,13 +69,13 @@ impl AccessSubject {
 object! {
     /// Verbs on all objects that match every restriction of the rule.
     pub struct AccessRule => rule_has_an_effect {
-        /// What is allowed. Every other verb also needs `see`, from this rule or another one.
+        /// The permitted verbs. Every verb but `see` also needs `see`, from this rule or another one.
         "verbs" verbs: Vec<AccessVerb>,
         /// The scopes of the objects. If omitted: the scope of the document; all scopes if that is
         /// `default`. Documents of other scopes can name only their own.
         "scopes" scopes: Option<Vec<Scope>> = None,
         /// The environments of apps. If omitted: all. Stores and targets have no environment: they
-        /// can be seen if an app that may be seen uses them.
+        /// are visible if a visible app uses them.
         "environments" environments: Option<Vec<Label>> = None,
         /// The targets of apps. If omitted: all.
         "targets" targets: Option<Vec<TargetName>> = None,

@@ -9,8 +9,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use setpoint_accounts::{Session, SessionCookie, SessionId};
-use setpoint_api::caller::Principal;
-use setpoint_api::{Caller, Problem, ProblemKind, Rights, Via};
+use setpoint_api::{Caller, Principal, Problem, ProblemKind, Rights, Via};
 use setpoint_core::name::Actor;
 
 use super::client::{Peer, client};
@@ -128,11 +127,12 @@ fn rights_of(shared: &Shared, session: &Session) -> Rights {
 }
 
 fn principal_of(session: &Session) -> Principal {
-    let (account, provider) = match &session.via {
-        setpoint_accounts::Via::Password => (Some(session.name.clone()), None),
-        setpoint_accounts::Via::Provider(provider) => (None, Some(provider.clone())),
+    let provider = match &session.via {
+        setpoint_accounts::Via::Password => None,
+        setpoint_accounts::Via::Provider(provider) => Some(provider.clone()),
     };
-    Principal { account, groups: session.groups.iter().cloned().collect(), provider, token: None }
+    let groups = session.groups.iter().cloned().collect();
+    Principal { account: Some(session.name.clone()), groups, provider, token: None }
 }
 
 /// Returns the rights that a sign-in has now; `None` if it has ended.

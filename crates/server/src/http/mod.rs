@@ -32,8 +32,7 @@ use axum::routing::get;
 use axum::{Router, http};
 use setpoint_accounts::{Accounts, Change};
 use setpoint_api::agent::Agent;
-use setpoint_api::caller::Principal;
-use setpoint_api::{Problem, ProblemKind, Rights, handlers};
+use setpoint_api::{Principal, Problem, ProblemKind, Rights, handlers};
 use setpoint_core::name::Actor;
 use setpoint_core::time::Timestamp;
 

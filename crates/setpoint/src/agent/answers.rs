@@ -61,14 +61,21 @@ impl Answers {
 
     /// Returns the ledger for reading. A failed one is opened again every few seconds, so this
     /// waits for that.
-    async fn ledger(&self) -> Result<Arc<dyn Ledger>, Problem> {
+    async fn ledger(&self, view: &View) -> Result<Arc<dyn Ledger>, Problem> {
         let mut opened = self.open_now.subscribe();
         let open = timeout(OPENING, opened.wait_for(Option::is_some)).await;
         let open = open.ok().and_then(Result::ok).and_then(|open| open.clone());
         open.ok_or_else(|| {
-            let trouble = self.handle.trouble().unwrap_or_else(|| "it is being opened".to_owned());
+            let trouble = self.trouble(view).unwrap_or_else(|| "it is being opened".to_owned());
             Problem::new(ProblemKind::Unavailable, format!("the ledger is not open: {trouble}"))
         })
+    }
+
+    /// Returns the last error of the ledger. It may name files, records and apps, so only callers
+    /// that may see everything read it in full.
+    fn trouble(&self, view: &View) -> Option<String> {
+        let trouble = self.handle.trouble()?;
+        Some(if view.sees_all() { trouble } else { "its operators can see the reason".to_owned() })
     }
 
     /// Returns the status of an app that the caller may see.
@@ -84,7 +91,7 @@ impl Answers {
         let known: Vec<String> = match self.handle.standing().await {
             // An app that is not loaded may still exist.
             Ok(standing) if !standing.holding => {
-                return self.not_now(&format!("the state of {app} is not known"));
+                return self.not_now(&format!("the state of {app} is not known"), view);
             }
             Ok(standing) => standing.apps.keys().filter(|app| view.sees(app)).map(ToString::to_string).collect(),
             Err(ended) => return self::ended(ended),
@@ -116,8 +123,8 @@ impl Answers {
     }
 
     /// Returns the problem of a request that fails because this agent does not hold the ledger.
-    pub(super) fn not_now(&self, what: &str) -> Problem {
-        let why = match self.handle.trouble() {
+    pub(super) fn not_now(&self, what: &str, view: &View) -> Problem {
+        let why = match self.trouble(view) {
             Some(trouble) => format!("the ledger is in trouble: {trouble}"),
             None => "this agent does not hold the ledger now".to_owned(),
         };
@@ -135,6 +142,7 @@ impl Answers {
     async fn detail(&self, app: &AppId, view: &View) -> Result<AppDetail, Problem> {
         let position = self.feed.position();
         let status = self.status(app, view).await?;
+        let status = view.redacted(&status).into_owned();
         let versions = match &status.facts.accepted {
             Some(accepted) => self.describe(&accepted.revision).await,
             None => Vec::new(),
@@ -225,10 +233,14 @@ impl Answers {
         };
         let mut counted = self.counted(&standing.left_alone);
         let apps = standing.apps.iter().filter(|(app, _)| view.sees(app));
-        let apps: Vec<_> = apps.map(|(app, status)| summary(app, status, &counted)).collect();
+        let apps: Vec<_> = apps.map(|(app, status)| summary(app, &view.redacted(status), &counted)).collect();
         counted.targets.retain(|target| view.sees_target(&target.target));
         for target in &mut counted.targets {
             target.apps = apps.iter().filter(|app| app.target == target.identity).count();
+            if !view.sees_whole_target(&target.target) {
+                // They are those of all apps on it.
+                target.requests.clear();
+            }
         }
         let mut unreached = self.provider.unreached();
         unreached.retain(|target| view.sees_target(&target.target));
@@ -237,7 +249,7 @@ impl Answers {
             now: self.clock.now(),
             position,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            ledger: self.ledger_standing(standing.holding).await,
+            ledger: self.ledger_standing(standing.holding, view).await,
             stores: standing.stores.iter().filter(|(name, _)| view.sees_store(name)).map(store).collect(),
             targets: counted.targets,
             unreached,
@@ -245,8 +257,9 @@ impl Answers {
         })
     }
 
-    async fn ledger_standing(&self, holding: bool) -> LedgerStanding {
-        LedgerStanding { holding, trouble: self.handle.trouble(), anchor: self.anchor_trouble().await }
+    async fn ledger_standing(&self, holding: bool, view: &View) -> LedgerStanding {
+        let anchor = if view.sees_all() { self.anchor_trouble().await } else { None };
+        LedgerStanding { holding, trouble: self.trouble(view), anchor }
     }
 
     async fn tested_notifiers(&self, caller: &Caller) -> Result<Vec<NotifyTested>, Problem> {
@@ -280,10 +293,10 @@ impl Agent for Answers {
         Box::pin(async move { self.overview_of(&self.view(caller)).await })
     }
 
-    fn ledger<'a>(&'a self, _: &'a Caller) -> Reply<'a, LedgerStanding> {
+    fn ledger<'a>(&'a self, caller: &'a Caller) -> Reply<'a, LedgerStanding> {
         Box::pin(async move {
             let holding = self.handle.is_holding().await.map_err(ended)?;
-            Ok(self.ledger_standing(holding).await)
+            Ok(self.ledger_standing(holding, &self.view(caller)).await)
         })
     }
 
@@ -312,7 +325,7 @@ impl Agent for Answers {
     fn history<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryRecord>> {
         Box::pin(async move {
             let view = self.view_of(caller, question.app.as_ref()).await?;
-            let ledger = self.ledger().await?;
+            let ledger = self.ledger(&view).await?;
             let found = history::history(ledger.as_ref(), &self.origin, &question, &view).await;
             self.or_unknown(found, question.app, (ledger.as_ref(), &view)).await
         })
@@ -321,7 +334,7 @@ impl Agent for Answers {
     fn changes<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>> {
         Box::pin(async move {
             let view = self.view_of(caller, question.app.as_ref()).await?;
-            let ledger = self.ledger().await?;
+            let ledger = self.ledger(&view).await?;
             let found = changes::changes(ledger.as_ref(), &self.origin, &question, &view).await;
             self.or_unknown(found, question.app, (ledger.as_ref(), &view)).await
         })
@@ -330,7 +343,7 @@ impl Agent for Answers {
     fn drift<'a>(&'a self, caller: &'a Caller, question: DriftQuestion) -> Reply<'a, Vec<DriftRecord>> {
         Box::pin(async move {
             let view = self.view_of(caller, question.app.as_ref()).await?;
-            let ledger = self.ledger().await?;
+            let ledger = self.ledger(&view).await?;
             let found = history::drift(ledger.as_ref(), &self.origin, &question, &view).await;
             self.or_unknown(found, question.app, (ledger.as_ref(), &view)).await
         })

@@ -47,6 +47,9 @@ pub(super) async fn changes(
         row.records.extend(attributed);
         describe_drift(&drifts, row);
     }
+    for row in &mut rows.rows {
+        [&mut row.text, &mut row.result].into_iter().chain(&mut row.cause).for_each(|text| view.redact(text));
+    }
     Ok(rows.rows)
 }
 

@@ -63,7 +63,9 @@ pub(super) async fn history(
     walk_back(ledger, origin, question.before, page, |record| {
         let is_asked = question.app.as_ref().is_none_or(|app| is_about(&record, app)) && view.sees_record(&record);
         if is_asked && found.len() < question.limit {
-            found.push(recorded(&record));
+            let mut record = recorded(&record);
+            view.redact(&mut record.text);
+            found.push(record);
         }
         if found.len() < question.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })

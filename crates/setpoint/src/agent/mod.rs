@@ -9,6 +9,7 @@
 //!   renders, and the ancestry of versions.
 //! - [`renderers`], [`shadows`]: external renderers, and their differences from Setpoint's own.
 //! - [`messages`]: notifications to people.
+//! - [`access`]: the rights of people and tokens, from the accepted documents.
 //! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
 //!   [`changes`], [`feed`]: requests of the API.
 //! - [`web`]: the HTTP server.
@@ -16,6 +17,7 @@
 //!   an older copy was restored.
 //! - [`erasing`]: erasing the body of a record.
 
+pub mod access;
 mod answers;
 pub mod bootstrap;
 mod changes;
@@ -50,6 +52,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
+use setpoint_api::Agent;
 use setpoint_api::server::{BindError, Server};
 use setpoint_engine::Settings;
 use setpoint_engine::machine::Standing;
@@ -59,6 +62,7 @@ use setpoint_target::Families;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
+use self::access::AccessRules;
 use self::answers::Answers;
 use self::bootstrap::Bootstrap;
 use self::folder::DataFolder;
@@ -106,6 +110,7 @@ type OpenNow = Arc<watch::Sender<Option<Arc<dyn Ledger>>>>;
 #[derive(Debug)]
 pub struct RunningAgent {
     handle: Arc<Handle>,
+    answers: Arc<Answers>,
     /// Stops the socket.
     hang_up: Option<oneshot::Sender<()>>,
     socket: JoinHandle<()>,
@@ -170,7 +175,8 @@ impl RunningAgent {
         // Dropped or sent: the servers stop in both cases.
         let hung_up = hung_up.map(drop).shared();
         let answers = Arc::new(answers);
-        let installed = Installed { clock, provider: Arc::clone(&provider), log: log.clone() };
+        let api = Arc::clone(&answers);
+        let installed = Installed { clock, access: AccessRules::new(Arc::clone(&provider)), log: log.clone() };
         let socket = tokio::spawn(async move {
             let local = server.serve(Arc::clone(&answers) as _, hung_up.clone());
             let remote = async {
@@ -188,7 +194,18 @@ impl RunningAgent {
             }
         });
         let steps = handle.steps();
-        Ok(Self { handle, hang_up: Some(hang_up), socket, steps, folder, provider, bootstrap, links, log })
+        Ok(Self {
+            handle,
+            answers: api,
+            hang_up: Some(hang_up),
+            socket,
+            steps,
+            folder,
+            provider,
+            bootstrap,
+            links,
+            log,
+        })
     }
 
     pub fn folder(&self) -> &DataFolder {
@@ -202,6 +219,16 @@ impl RunningAgent {
 
     pub fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// Returns the API. Drop it before [`stop`](Self::stop): it holds the engine.
+    pub fn api(&self) -> Arc<dyn Agent> {
+        Arc::clone(&self.answers) as _
+    }
+
+    /// Returns the Access documents in force, for servers that identify callers.
+    pub fn access(&self) -> AccessRules {
+        AccessRules::new(Arc::clone(&self.provider))
     }
 
     /// Waits until something has happened since the previous call.
@@ -231,6 +258,7 @@ impl RunningAgent {
         drop(self.hang_up.take());
         // The socket's task owns a handle until it ends; its result no longer matters.
         let _ = (&mut self.socket).await;
+        drop(self.answers);
         let stopped = match Arc::try_unwrap(self.handle) {
             Ok(handle) => handle.stop().await,
             Err(_) => Err(StopError::Crashed),

@@ -13,6 +13,7 @@ use setpoint_engine::machine::AppStatus;
 use setpoint_engine::{Command, Declined, Order, OrderId};
 
 use super::answers::{Answers, ended};
+use super::rights::View;
 use crate::show;
 
 /// The number of objects named that stay in spite of a permission.
@@ -21,7 +22,8 @@ const MOST_KEPT: usize = 5;
 impl Answers {
     pub(super) async fn give(&self, caller: &Caller, request: OrderRequest) -> Result<Ordered, Problem> {
         let OrderRequest { app, reason, order } = request;
-        let before = self.status(&app, &self.view(caller)).await?;
+        let view = self.view(caller);
+        let before = self.status(&app, &view).await?;
         let needs_reason = !matches!(order, OrderKind::Resume) && !matches!(order, OrderKind::Sync { allow_prune: 0 });
         if needs_reason && reason.trim().is_empty() {
             return Err(Problem::new(ProblemKind::Question, "say why: `--reason \"…\"` is recorded with the order"));
@@ -42,9 +44,11 @@ impl Answers {
         let command = Command { id, app: app.clone(), by: caller.actor.clone(), reason, order };
         match self.handle.order(command).await.map_err(ended)? {
             Ok(()) => Ok(Ordered { app, notes }),
-            Err(Declined::Invalid(problem)) => Err(Problem::new(ProblemKind::Question, problem)),
-            Err(Declined::Refused(problem)) => Err(Problem::new(ProblemKind::Conflict, problem)),
-            Err(Declined::NotRecorded) => Err(self.not_now("the order could not be recorded, so it does not count")),
+            Err(Declined::Invalid(problem)) => Err(declined(ProblemKind::Question, problem.to_owned(), &view)),
+            Err(Declined::Refused(problem)) => Err(declined(ProblemKind::Conflict, problem.to_owned(), &view)),
+            Err(Declined::NotRecorded) => {
+                Err(self.not_now("the order could not be recorded, so it does not count", &view))
+            }
         }
     }
 
@@ -61,6 +65,11 @@ impl Answers {
             }
         })
     }
+}
+
+fn declined(kind: ProblemKind, mut problem: String, view: &View) -> Problem {
+    view.redact(&mut problem);
+    Problem::new(kind, problem)
 }
 
 /// Returns the changes that a suspension has prevented.

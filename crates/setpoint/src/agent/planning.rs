@@ -40,7 +40,7 @@ impl Answers {
         let standing = self.handle.standing().await.map_err(ended)?;
         let wanted = |app: &AppId| match &request.app {
             Some(wanted) => app == wanted,
-            None => *app != Bootstrap::root() && view.allows(rights::Verb::Plan, app),
+            None => *app != Bootstrap::root() && view.sees(app) && view.allows(rights::Verb::Plan, app),
         };
         let apps: Vec<_> = standing.apps.iter().filter(|(app, _)| wanted(app)).collect();
         if let (true, Some(app)) = (apps.is_empty(), &request.app) {
@@ -48,7 +48,9 @@ impl Answers {
         }
         let mut plans = Vec::new();
         for (app, status) in apps {
-            plans.push(self.plan_of(app, status, request.rev.as_deref()).await?);
+            let mut plan = self.plan_of(app, status, request.rev.as_deref()).await?;
+            view.redact_plan(&mut plan);
+            plans.push(plan);
         }
         Ok(plans)
     }

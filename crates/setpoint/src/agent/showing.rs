@@ -15,7 +15,8 @@ use setpoint_core::key::Key;
 use setpoint_core::live::Health;
 use setpoint_core::name::{AppId, TargetIdentity, TargetName};
 use setpoint_core::time::Timestamp;
-use setpoint_engine::accept::ControlDocuments;
+use setpoint_documents::AppSpec;
+use setpoint_engine::accept::{ControlDocument, ControlDocuments};
 use setpoint_engine::machine::AppStatus;
 use setpoint_target::{RefusalClass, Target, Wanted};
 use tokio::time::timeout;
@@ -48,11 +49,9 @@ impl Counted {
         connected.map(|standing| standing.target.clone()).or_else(|| declared().filter(|name| !is_connected(name)))
     }
 
-    /// Returns the component and the environment of an app; empty texts if it has no document.
-    pub(super) fn place_of(&self, app: &AppId) -> (String, String) {
-        let document = self.documents.apps().get(app);
-        let place = document.map(|document| (&document.spec.component, &document.spec.environment));
-        place.map_or_else(Default::default, |(component, environment)| (component.to_string(), environment.to_string()))
+    /// Returns the document of an app, if it has one.
+    pub(super) fn document_of(&self, app: &AppId) -> Option<&ControlDocument<Box<AppSpec>>> {
+        self.documents.apps().get(app)
     }
 
     /// Returns the requests for an app.

@@ -1,26 +1,26 @@
 //! Summaries of apps: the state of each, what is wrong although it may be converged, and the most
 //! important fact for a person.
 
-use std::collections::BTreeMap;
-
 use setpoint_api::answer::{AppProblem, AppState, AppSummary, RefusedVersion, SetBack};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::live::Health;
 use setpoint_core::modes::Cause;
 use setpoint_core::name::AppId;
 use setpoint_core::report::{RetentionReason, Why, Withheld};
+use setpoint_documents::{AppSpec, Label};
 use setpoint_engine::machine::{AppStatus, Refused};
 
 use super::showing::Counted;
 use crate::show;
 
 pub(super) fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
-    let (component, environment) = counted.place_of(app);
+    let document = counted.document_of(app);
+    let text = |of: fn(&AppSpec) -> &Label| document.map(|document| of(&document.spec).to_string()).unwrap_or_default();
     AppSummary {
         app: app.clone(),
-        component,
-        environment,
-        labels: BTreeMap::new(),
+        component: text(|spec| &spec.component),
+        environment: text(|spec| &spec.environment),
+        labels: document.map(|document| document.labels.clone()).unwrap_or_default(),
         state: state_of(status),
         problems: problems(status),
         target: status.facts.target.clone(),

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use setpoint_accounts::{Accounts, AccountsError, Change, OpenError};
-use setpoint_api::Rights;
-use setpoint_api::caller::Principal;
+use setpoint_api::{Principal, Rights};
 use setpoint_core::name::Actor;
 use setpoint_core::time::Timestamp;
 use setpoint_documents::Server;
 use setpoint_server::http::{BindError, HttpServer, Installation, Settings, TlsFiles};
 use tracing::info;
 
-use super::sources::Provider;
+use super::access::AccessRules;
 use crate::doors::Clock;
 use crate::log::Log;
 
@@ -77,7 +76,7 @@ fn settings(server: &Server) -> Settings {
 #[derive(Debug)]
 pub(super) struct Installed {
     pub(super) clock: Clock,
-    pub(super) provider: Arc<Provider>,
+    pub(super) access: AccessRules,
     pub(super) log: Log,
 }
 
@@ -87,7 +86,7 @@ impl Installation for Installed {
     }
 
     fn rights_of(&self, principal: &Principal) -> Rights {
-        self.provider.rights_of(principal)
+        self.access.rights_of(principal)
     }
 
     fn record(&self, by: &Actor, change: &Change) {

@@ -8,7 +8,7 @@ use setpoint_core::live::Health;
 use setpoint_core::name::{AppId, Scope, TargetIdentity};
 
 /// The apps to show. Values of one option are alternatives; an app must fulfil all options.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct Filter {
     /// Show only apps with this name: `shop`, `web/shop`, or a pattern such as `web/*`
     ///
@@ -22,6 +22,17 @@ pub(super) struct Filter {
     /// Show only apps on this target, named as in its document or by its identity
     #[arg(long, value_name = "TARGET")]
     target: Vec<String>,
+    /// Show only apps of this component
+    #[arg(long, value_name = "COMPONENT")]
+    component: Vec<String>,
+    /// Show only apps of this environment
+    #[arg(long, value_name = "ENVIRONMENT")]
+    environment: Vec<String>,
+    /// Show only apps with this label: `team`, or `team=checkout`
+    ///
+    /// Several values for one label are alternatives; an app must have all labels that are named.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    label: Vec<String>,
     /// Show only apps in this state, as in the JSON output: converged, out-of-sync, …
     #[arg(long, value_name = "STATE", value_parser = word::<AppState>)]
     state: Vec<AppState>,
@@ -38,20 +49,31 @@ fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 impl Filter {
     /// Reports whether all apps are shown.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { patterns, scope, target, state, health } = self;
-        patterns.is_empty() && scope.is_empty() && target.is_empty() && state.is_empty() && health.is_empty()
+        let Self { patterns, scope, target, state, health, .. } = self;
+        let by_document = self.is_by_document();
+        !by_document
+            && patterns.is_empty()
+            && scope.is_empty()
+            && target.is_empty()
+            && state.is_empty()
+            && health.is_empty()
     }
 
-    /// Removes all apps that the filter excludes. Those that wait for a target have no state yet,
-    /// so only their names count.
+    /// Reports whether the filter needs the document of an app.
+    fn is_by_document(&self) -> bool {
+        !self.component.is_empty() || !self.environment.is_empty() || !self.label.is_empty()
+    }
+
+    /// Removes all apps that the filter excludes. Of those that wait for a target, only the name is
+    /// known, so every other filter excludes them.
     pub(super) fn apply(&self, overview: &mut Overview) {
         let targets = overview.targets.iter().filter(|standing| self.has_target(standing.target.as_str()));
         let targets: Vec<TargetIdentity> = targets.map(|standing| standing.identity.clone()).collect();
         overview.apps.retain(|app| self.shows(app, &targets));
         for unreached in &mut overview.unreached {
             let shown = self.target.is_empty() || self.has_target(unreached.target.as_str());
-            let by_state = !self.state.is_empty() || !self.health.is_empty();
-            unreached.waiting.retain(|app| shown && !by_state && self.has_name(app));
+            let by_more = !self.state.is_empty() || !self.health.is_empty() || self.is_by_document();
+            unreached.waiting.retain(|app| shown && !by_more && self.has_name(app));
         }
     }
 
@@ -61,7 +83,23 @@ impl Filter {
         self.has_name(&app.app)
             && (self.state.is_empty() || self.state.contains(&app.state))
             && (self.health.is_empty() || self.health.contains(&app.health))
+            && (self.component.is_empty() || self.component.contains(&app.component))
+            && (self.environment.is_empty() || self.environment.contains(&app.environment))
+            && self.has_labels(app)
             && on_target()
+    }
+
+    /// Reports whether an app has each label that is named, with one of the values named for it.
+    fn has_labels(&self, app: &AppSummary) -> bool {
+        let name_of = |label: &str| label.split_once('=').map_or(label, |(name, _)| name).to_owned();
+        let has = |label: &String| match label.split_once('=') {
+            Some((name, value)) => app.labels.get(name).is_some_and(|it| it == value),
+            None => app.labels.contains_key(label),
+        };
+        self.label.iter().all(|named| {
+            let alternatives = self.label.iter().filter(|label| name_of(label) == name_of(named));
+            alternatives.into_iter().any(has)
+        })
     }
 
     fn has_target(&self, name: &str) -> bool {
@@ -121,6 +159,20 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn labels_of_one_name_are_alternatives_and_those_of_several_names_are_not() {
+        let mut app = setpoint_api::canned::CannedAgent::example().overview.apps[0].clone();
+        app.labels = [("team".to_owned(), "checkout".to_owned()), ("tier".to_owned(), "gold".to_owned())].into();
+        let shows = |labels: &[&str]| {
+            let label = labels.iter().map(|label| (*label).to_owned()).collect();
+            let filter = Filter { label, ..Filter::default() };
+            filter.shows(&app, &[])
+        };
+        assert!(shows(&["team"]) && shows(&["team=checkout"]) && shows(&["team=search", "team=checkout"]));
+        assert!(shows(&["team=checkout", "tier"]));
+        assert!(!shows(&["team=search"]) && !shows(&["team", "tier=silver"]) && !shows(&["other"]));
     }
 
     #[test]

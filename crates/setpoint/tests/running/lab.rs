@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -352,6 +353,16 @@ impl Agent {
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Returns the API without a connection. It must be dropped before the agent is stopped.
+    pub(crate) fn api(&self) -> Arc<dyn setpoint_api::Agent> {
+        self.running.api()
+    }
+
+    /// Returns the rights that the Access documents in force grant.
+    pub(crate) fn rights_of(&self, principal: &setpoint_api::Principal) -> setpoint_api::Rights {
+        self.running.access().rights_of(principal)
     }
 
     pub(crate) async fn drift(&self, name: &str) -> Vec<DriftRecord> {

@@ -31,6 +31,7 @@
 //! - [`observing`]: apps that are only observed on a cluster: reported, never written.
 //! - [`obeying`]: decisions of people: suspensions, manual and observe mode.
 //! - [`ordering`]: the order of changes on a cluster.
+//! - [`permitting`]: callers with restricted rights, at every method of the API.
 //! - [`pinning`]: stores that are pinned to a tag or a commit.
 //! - [`pruning`]: objects that are no longer declared are deleted last, late and within a budget.
 //! - [`reasons`]: the reasons that commands give for changes that are not made.
@@ -74,6 +75,7 @@ mod neighbours;
 mod obeying;
 mod observing;
 mod ordering;
+mod permitting;
 mod pinning;
 mod pruning;
 mod reasons;

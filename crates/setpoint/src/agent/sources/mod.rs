@@ -193,12 +193,6 @@ impl Provider {
         self.connector.clock.now()
     }
 
-    /// Returns the rights that the documents in force grant. No document grants any yet: only
-    /// administrators have rights.
-    pub(super) fn rights_of(&self, _: &setpoint_api::caller::Principal) -> setpoint_api::Rights {
-        setpoint_api::Rights::none()
-    }
-
     pub(super) fn documents(&self) -> Arc<ControlDocuments> {
         Arc::clone(&self.state().documents)
     }
