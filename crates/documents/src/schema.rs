@@ -150,9 +150,13 @@ fn type_name(shape: &Shape) -> String {
     }
 }
 
-/// Returns the meaning of each value of an enum.
+/// Returns the meaning of each value of an enum, or of the items of a list.
 fn enum_meanings(shape: &Shape) -> String {
-    let Shape::Enum(values) = shape else { return String::new() };
+    let values = match shape {
+        Shape::Enum(values) => values,
+        Shape::List(item) => return enum_meanings(item),
+        _ => return String::new(),
+    };
     values.iter().map(|(value, meaning)| format!(" `{value}`: {}", one_line(meaning))).collect()
 }
 

@@ -158,12 +158,17 @@ fn a_status_shows_the_apps_that_its_filters_select() {
         &["web/*"],
         &["w?b/sh*p", "nothing"],
         &["--scope", "web"],
+        &["--component", "shop"],
+        &["--label", "team"],
+        &["--label", "team=checkout", "--label", "team=search"],
         &["--state", "held", "--state", "frozen"],
     ] {
         assert_eq!(apps(select_shop), ["web/shop"], "{select_shop:?}");
     }
     assert_eq!(apps(&["--state", "converged"]), ["default/motd"]);
     assert_eq!(apps(&["--scope", "web", "--state", "converged"]), [] as [&str; 0]);
+    assert_eq!(apps(&["--label", "team=search"]), [] as [&str; 0]);
+    assert_eq!(apps(&["--environment", "nowhere"]), [] as [&str; 0]);
     let target = &place.agent.overview.targets[0];
     let on_target = place.agent.overview.apps.iter().filter(|app| app.target == target.identity).count();
     assert_eq!(apps(&["--target", target.target.as_str()]).len(), on_target);

@@ -19,7 +19,7 @@ fn a_kind_may_be_written_in_any_case() {
 #[test]
 fn without_a_kind_all_are_explained() {
     let run = run(&["schema"]);
-    for kind in ["Bootstrap", "Store", "Target", "App", "Policy", "Scope", "Notifier"] {
+    for kind in ["Bootstrap", "Store", "Target", "App", "Policy", "Scope", "Notifier", "Access"] {
         assert!(run.output.contains(&format!("{kind} (setpoint.dev/v1)")), "no {kind} in:\n{}", run.output);
     }
 }

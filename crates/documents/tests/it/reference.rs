@@ -38,3 +38,10 @@ fn only_kinds_that_can_have_labels_list_them() {
         assert_eq!(text.contains("metadata.labels"), expected, "{kind}");
     }
 }
+
+#[test]
+fn the_values_of_a_list_are_explained_like_those_of_a_single_enum() {
+    let text = schema(Some("access")).unwrap();
+    assert!(text.contains("  spec.rules[].verbs: list of enum (required)\n"), "{text}");
+    assert!(text.contains("`suspend`: Suspend an app, or resume it. `hold`:"), "{text}");
+}
