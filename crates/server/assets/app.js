@@ -212,6 +212,7 @@
 
   let prefix = 0;
   const escape = (event) => {
+    if (keys && keys.open) return;
     const menu = closeMenus(null);
     if (menu) { menu.querySelector("summary").focus(); event.preventDefault(); return; }
     const typed = event.target.matches("input, textarea, select");

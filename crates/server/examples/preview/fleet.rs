@@ -41,7 +41,7 @@ const REASONS: [&str; 8] = [
     "HorizontalPodAutoscaler/api: unable to read the metric `queue_depth`",
 ];
 
-/// A generator of numbers that only have to look random.
+/// A generator of numbers that only have to appear random.
 struct Dice(u64);
 
 impl Dice {

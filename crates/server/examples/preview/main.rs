@@ -1,4 +1,4 @@
-//! Writes all pages with example data into a directory, to look at them in a browser:
+//! Writes all pages with example data into a directory, for a browser:
 //! `cargo run -p setpoint-server --example preview -- /tmp/pages`.
 
 mod fleet;

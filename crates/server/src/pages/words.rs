@@ -59,11 +59,6 @@ fn state_look(state: AppState) -> (Tone, &'static str) {
     }
 }
 
-pub(crate) fn state(state: AppState) -> Mark {
-    let (tone, icon) = state_look(state);
-    Mark::new(tone, icon, state_word(state))
-}
-
 /// Reports whether an app is converged, healthy, and has no problem, drift or note.
 pub(crate) fn is_quiet(app: &AppSummary) -> bool {
     let quiet = app.state == AppState::Converged && app.health == Health::Healthy && app.drifts == 0;
@@ -72,9 +67,15 @@ pub(crate) fn is_quiet(app: &AppSummary) -> bool {
 
 /// Returns the state of an app. A converged app with a problem has the tone and shape of a problem.
 pub(crate) fn condition(app: &AppSummary) -> Mark {
+    let (tone, icon) = condition_look(app);
+    Mark::new(tone, icon, state_word(app.state))
+}
+
+/// Returns the tone and the shape of [`condition`].
+pub(crate) fn condition_look(app: &AppSummary) -> (Tone, &'static str) {
     match app.state {
-        AppState::Converged if !app.problems.is_empty() => Mark::new(Tone::Warn, "alert", "converged"),
-        other => state(other),
+        AppState::Converged if !app.problems.is_empty() => (Tone::Warn, "alert"),
+        other => state_look(other),
     }
 }
 

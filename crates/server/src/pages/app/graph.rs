@@ -29,6 +29,8 @@ const REASON_LENGTH: usize = 32;
 #[template(path = "parts/graph.html")]
 pub(super) struct Graph {
     title: String,
+    /// The page with the list of the objects; empty if it is this one.
+    list: String,
     width: usize,
     height: usize,
     cards: Vec<Card>,
@@ -59,7 +61,7 @@ struct Node {
     style: Style,
 }
 
-/// The look of a card.
+/// The style of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
     Root,
@@ -130,8 +132,9 @@ impl Branch {
 }
 
 impl Graph {
-    /// Lays out the objects of an app, to the right of the app itself.
-    pub(super) fn of(tree: &AppTree, state: Mark) -> Self {
+    /// Lays out the objects of an app, to the right of the app itself. Cards lead to rows of the
+    /// list.
+    pub(super) fn of(tree: &AppTree, state: Mark, list: String) -> Self {
         let mut roots = branches(tree);
         collapse(&mut roots);
         let name = tree.app.name.to_string();
@@ -150,7 +153,7 @@ impl Graph {
         let height = drawing.draw(&root, 0, MARGIN) + 2 * MARGIN;
         let width = 2 * MARGIN + CARD_WIDTH + drawing.deepest * (CARD_WIDTH + COLUMN_GAP);
         let title = format!("Objects of {}: {}", tree.app, words::counted(tree.objects.len(), "object"));
-        Self { title, width, height, cards: drawing.cards, edges: drawing.edges }
+        Self { title, list, width, height, cards: drawing.cards, edges: drawing.edges }
     }
 }
 
@@ -347,7 +350,7 @@ mod tests {
 
     fn graph(objects: Vec<TreeObject>) -> Graph {
         let tree = AppTree { objects, drifts: Vec::new(), remarks: Vec::new(), ..CannedAgent::example().tree };
-        Graph::of(&tree, Mark::good("converged"))
+        Graph::of(&tree, Mark::good("converged"), String::new())
     }
 
     fn names(graph: &Graph) -> Vec<&str> {

@@ -170,7 +170,7 @@ impl<'a> Page<'a> {
             obstacles: obstacles::of(detail, now),
             withheld: obstacles::withheld(&detail.report, now),
             versions: versions(detail, chrome),
-            graph: view.tree.ready().map(|tree| Graph::of(tree, mark.clone())),
+            graph: view.tree.ready().map(|tree| Graph::of(tree, mark.clone(), list(chrome, view))),
             objects: view.tree.ready().map(objects::rows).unwrap_or_default(),
             drifts: panels(&detail.drifts),
             remarks: panels(&detail.remarks),
@@ -262,6 +262,14 @@ impl<'a> Page<'a> {
 /// Renders the page of an app.
 pub fn page(chrome: &Chrome, view: &AppView) -> String {
     rendered(&Page::of(chrome, view))
+}
+
+/// Returns the page with the list of objects; empty if it is this one.
+fn list(chrome: &Chrome, view: &AppView) -> String {
+    match view.tab {
+        Tab::Tree => String::new(),
+        _ => format!("{}{}?tab=tree", chrome.base, address::app(&view.detail.summary.app)),
+    }
 }
 
 /// Returns the accepted version, and the last good one if it is another.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use setpoint_api::answer::AppSummary;
+use setpoint_core::name::AppId;
 use setpoint_core::time::Timestamp;
 
 use super::super::{address, words};
@@ -175,19 +176,25 @@ fn groups(apps: &[&AppSummary], field: Field, query: &FleetQuery, now: Timestamp
 
 /// Returns tiles by scope and name: a tile keeps its place when its state changes.
 fn tiles(apps: &[&AppSummary], query: &FleetQuery) -> Content {
-    let mut by_name: Vec<&AppSummary> = apps.to_vec();
-    by_name.sort_unstable_by(|a, b| a.app.cmp(&b.app));
-    let is_after = |app: &&&AppSummary| query.after.is_empty() || app.app.to_string() > query.after;
-    let rest = by_name.iter().filter(is_after);
+    let after: Option<AppId> = query.after.parse().ok();
+    let is_after = |app: &&AppSummary| after.as_ref().is_none_or(|after| app.app > *after);
+    let mut rest: Vec<&AppSummary> = apps.iter().copied().filter(is_after).collect();
+    let count = rest.len();
+    // Only the apps of this page are sorted.
+    if count > TILES {
+        rest.select_nth_unstable_by(TILES, |a, b| a.app.cmp(&b.app));
+        rest.truncate(TILES);
+    }
+    rest.sort_unstable_by(|a, b| a.app.cmp(&b.app));
     let mut blocks: Vec<Block> = Vec::new();
     let mut last = String::new();
     let mut bytes = 0;
-    let fits = |app: &&&AppSummary| {
+    let fits = |app: &&AppSummary| {
         bytes += TILE_FRAME + address::app(&app.app).len() + app.app.name.as_str().len();
         bytes <= TILE_BYTES
     };
-    let page: Vec<&&AppSummary> = rest.take(TILES).take_while(fits).collect();
-    for app in page {
+    let page: Vec<&AppSummary> = rest.into_iter().take_while(fits).collect();
+    for app in &page {
         let scope = app.app.scope.as_str();
         if blocks.last().is_none_or(|block| block.scope != scope) {
             blocks.push(Block { scope: scope.to_owned(), tiles: Vec::new() });
@@ -195,8 +202,7 @@ fn tiles(apps: &[&AppSummary], query: &FleetQuery) -> Content {
         last = app.app.to_string();
         blocks.last_mut().expect("a block was added above").tiles.push(tile(app));
     }
-    let is_last = by_name.last().is_none_or(|app| app.app.to_string() == last);
-    let after = if is_last { String::new() } else { last };
+    let after = if page.len() == count { String::new() } else { last };
     Content::Tiles { blocks, after }
 }
 

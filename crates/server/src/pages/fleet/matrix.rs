@@ -70,26 +70,37 @@ pub(super) struct Cell {
     pub(super) behind: bool,
 }
 
+/// The apps of one component by environment.
+type Members<'a> = BTreeMap<&'a str, Vec<&'a AppSummary>>;
+
 impl Matrix {
     /// Arranges apps; the page begins after the component that the query names.
     pub(super) fn of(apps: &[&AppSummary], query: &FleetQuery) -> Self {
-        let mut components: BTreeMap<&str, BTreeMap<&str, Vec<&AppSummary>>> = BTreeMap::new();
+        let mut names: Vec<&str> = apps.iter().map(|app| component(app)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let begin = match query.after.as_str() {
+            "" => 0,
+            after => names.partition_point(|name| *name <= after),
+        };
+        let shown = &names[begin..names.len().min(begin + ROWS)];
         let mut environments = BTreeSet::new();
+        let mut members: Vec<Members<'_>> = vec![Members::new(); shown.len()];
         for app in apps {
             environments.insert(app.environment.as_str());
-            components.entry(component(app)).or_default().entry(&app.environment).or_default().push(app);
+            if let Ok(place) = shown.binary_search(&component(app)) {
+                members[place].entry(&app.environment).or_default().push(app);
+            }
         }
         let mut columns: Vec<&str> = environments.into_iter().collect();
         columns.sort_by_key(|name| (order(name), *name));
         let more_environments = columns.len().saturating_sub(COLUMNS);
         columns.truncate(COLUMNS);
-        let total = components.len();
-        let mut shown = components.iter().filter(|(name, _)| query.after.is_empty() || **name > query.after.as_str());
-        let rows: Vec<Row> = shown.by_ref().take(ROWS).map(|(name, apps)| row(name, apps, &columns, query)).collect();
-        let last = rows.last().map_or("", |row| row.component.as_str());
-        let after = if shown.next().is_some() { last.to_owned() } else { String::new() };
+        let rows = shown.iter().zip(&members).map(|(name, apps)| row(name, apps, &columns, query)).collect();
+        let is_last = begin + shown.len() == names.len();
+        let after = shown.last().filter(|_| !is_last).map_or_else(String::new, |name| (*name).to_owned());
         let environments = columns.into_iter().map(ToOwned::to_owned).collect();
-        Self { environments, more_environments, rows, components: total, after }
+        Self { environments, more_environments, rows, components: names.len(), after }
     }
 }
 
@@ -103,7 +114,7 @@ fn order(environment: &str) -> usize {
     ORDER.iter().position(|word| is_word(word)).map_or(unknown, |place| if place < unknown { place } else { place + 1 })
 }
 
-fn row(name: &str, apps: &BTreeMap<&str, Vec<&AppSummary>>, columns: &[&str], query: &FleetQuery) -> Row {
+fn row(name: &str, apps: &Members<'_>, columns: &[&str], query: &FleetQuery) -> Row {
     let newest = newest(apps.values().flatten().copied());
     let list = |environment: &str| {
         let query = FleetQuery { group: None, ..query.with_view(super::View::List) };

@@ -6,7 +6,7 @@ use setpoint_api::answer::{AppState, AppSummary};
 
 use super::super::marks::{Mark, Tone};
 use super::super::words;
-use super::query::{Field, FleetQuery, Search};
+use super::query::{Field, FleetQuery, Search, View};
 
 /// The most values of one filter that the page lists.
 const MOST_VALUES: usize = 12;
@@ -14,7 +14,7 @@ const MOST_VALUES: usize = 12;
 /// The apps that match a query.
 #[derive(Debug)]
 pub(super) struct Selection<'a> {
-    /// Worst first, then by name.
+    /// Worst first, then by name, if the query shows a list.
     pub(super) apps: Vec<&'a AppSummary>,
     pub(super) total: usize,
     /// The number of apps that match the query without `problems`, and of those the ones that need
@@ -39,8 +39,7 @@ impl<'a> Selection<'a> {
     /// that another value of it would select.
     pub(super) fn of(apps: &'a [AppSummary], query: &FleetQuery) -> Self {
         let search = Search::new(&query.text);
-        let mut counts: BTreeMap<Field, BTreeMap<String, usize>> = BTreeMap::new();
-        let mut tally = Tally(&mut counts);
+        let mut tally = Tally::default();
         let (mut selected, mut considered, mut attention) = (Vec::new(), 0, 0);
         for app in apps.iter().filter(|app| search.matches(app)) {
             let quiet = words::is_quiet(app);
@@ -62,8 +61,11 @@ impl<'a> Selection<'a> {
                 (Some(_), Some(_)) => {}
             }
         }
-        selected.sort_unstable_by(|a, b| place(a).cmp(&place(b)));
-        let facets = Field::ALL.into_iter().filter_map(|field| facet(field, counts.remove(&field)?, query)).collect();
+        // The other views have an order of their own.
+        if query.view == View::List {
+            selected.sort_by_cached_key(|app| place(app));
+        }
+        let facets = Field::ALL.into_iter().filter_map(|field| tally.facet(field, query)).collect();
         Self { apps: selected, total: apps.len(), considered, attention, facets }
     }
 }
@@ -73,35 +75,36 @@ pub(super) fn place(app: &AppSummary) -> (usize, &str, &str) {
     (words::severity(app), app.app.scope.as_str(), app.app.name.as_str())
 }
 
-/// Counters of values by filter.
-struct Tally<'m>(&'m mut BTreeMap<Field, BTreeMap<String, usize>>);
+/// Counters of values by filter. A value of a label has two parts.
+#[derive(Default)]
+struct Tally<'a>(BTreeMap<Field, BTreeMap<(&'a str, &'a str), usize>>);
 
-impl Tally<'_> {
-    fn count(&mut self, field: Field, app: &AppSummary) {
+impl<'a> Tally<'a> {
+    fn count(&mut self, field: Field, app: &'a AppSummary) {
         let values = self.0.entry(field).or_default();
         if field == Field::Label {
             for (key, value) in &app.labels {
-                *values.entry(format!("{key}={value}")).or_default() += 1;
+                *values.entry((key, value)).or_default() += 1;
             }
-            return;
+        } else if !field.value(app).is_empty() {
+            *values.entry((field.value(app), "")).or_default() += 1;
         }
-        let value = field.value(app);
-        match values.get_mut(value) {
-            _ if value.is_empty() => {}
-            Some(count) => *count += 1,
-            None => {
-                values.insert(value.to_owned(), 1);
-            }
-        }
+    }
+
+    fn facet(&mut self, field: Field, query: &FleetQuery) -> Option<Facet> {
+        let named = |((first, second), count): ((&str, &str), usize)| match field {
+            Field::Label => (format!("{first}={second}"), count),
+            _ => (first.to_owned(), count),
+        };
+        facet(field, self.0.remove(&field)?.into_iter().map(named).collect(), query)
     }
 }
 
-fn facet(field: Field, values: BTreeMap<String, usize>, query: &FleetQuery) -> Option<Facet> {
+fn facet(field: Field, mut values: Vec<(String, usize)>, query: &FleetQuery) -> Option<Facet> {
     let selected = query.filter(field);
     if values.is_empty() || (values.len() == 1 && selected.is_empty()) {
         return None;
     }
-    let mut values: Vec<(String, usize)> = values.into_iter().collect();
     // Stable: equally frequent values stay in the order of their names. The selected value comes
     // first, because it must not be left out.
     values.sort_by_key(|(value, count)| (value != selected, std::cmp::Reverse(*count)));
@@ -129,19 +132,19 @@ const LEAST: usize = 8;
 
 /// Returns the conditions of apps with their counts, worst first, as parts of a bar.
 pub(super) fn shares<'a>(apps: impl IntoIterator<Item = &'a AppSummary>) -> Vec<Share> {
-    let mut counts: BTreeMap<(Tone, &str), (Mark, AppState, usize)> = BTreeMap::new();
+    let mut counts: BTreeMap<(Tone, &str), (&AppSummary, usize)> = BTreeMap::new();
     for app in apps {
-        let mark = words::condition(app);
-        let mark = if mark.icon == "alert" { Mark { text: "with problems".to_owned(), ..mark } } else { mark };
-        let state = app.state;
-        counts.entry((mark.tone, mark.icon)).or_insert((mark, state, 0)).2 += 1;
+        counts.entry(words::condition_look(app)).or_insert((app, 0)).1 += 1;
     }
     let total: usize = counts.values().map(|(.., count)| count).sum();
     let least = LEAST * counts.len();
     let mut x = 0;
     let mut shares: Vec<Share> = counts
         .into_values()
-        .map(|(mark, state, count)| {
+        .map(|(app, count)| {
+            let mark = words::condition(app);
+            let mark = if mark.icon == "alert" { Mark { text: "with problems".to_owned(), ..mark } } else { mark };
+            let state = app.state;
             let width = LEAST + (BAR - least) * count / total.max(1);
             let share = Share { mark, state, count, x, width };
             x += width;
