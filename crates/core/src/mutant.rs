@@ -163,6 +163,10 @@ mutants! {
     TakeBusyClaim => "S5" in "a claim does not change hands while its holder is changing the object",
     /// Send effects no matter how long their intents took to be recorded.
     LeaveLate => "S8",
+    /// Do not report the apps of a store as changed when the store is.
+    ForgetReadersOfStore => "R1",
+    /// Do not report what changes with time alone: windows, stale stores.
+    ForgetPassedTime => "R1",
 }
 
 #[cfg(feature = "mutants")]

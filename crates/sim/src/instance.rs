@@ -5,6 +5,7 @@ use setpoint_engine::{Machine, Settings};
 use setpoint_ledger::Lease;
 
 use crate::accept_plane::AcceptPlane;
+use crate::monitor::Shown;
 
 #[derive(Debug)]
 pub(crate) struct Instance {
@@ -28,6 +29,8 @@ pub(crate) struct Instance {
     /// The times at which its last append arrives, and its last response to one returns.
     pub(crate) append_lane: u64,
     pub(crate) answer_lane: u64,
+    /// The status of everything after its last step, if it is compared.
+    pub(crate) shown: Shown,
     /// The newest wake-up that it requested, so that older ones are ignored.
     pub(crate) wake: Option<Timestamp>,
 }
@@ -51,6 +54,7 @@ impl Instance {
             lease: None,
             append_lane: 0,
             answer_lane: 0,
+            shown: Shown::default(),
             wake: None,
         }
     }

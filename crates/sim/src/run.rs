@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use setpoint_core::claim::ClaimOrigin;
 use setpoint_core::key::Key;
+use setpoint_core::mutant::Mutant;
 use setpoint_core::name::AppId;
 use setpoint_engine::Mode;
 use setpoint_kube::request::INSTALLATION_LABEL;
@@ -27,6 +28,10 @@ const REST: u64 = 100 * MINUTE;
 /// The time after that in which nothing may be written.
 const QUIET: u64 = 25 * MINUTE;
 
+/// The share of the seeds in which the status of everything is compared after every step: one in so
+/// many. It doubles the cost of a step.
+const COMPARED: u64 = 10;
+
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -44,12 +49,21 @@ pub fn run_seed_on(ground: Ground, seed: u64) -> Outcome {
     let mut tape = Tape::from_seed(seed);
     let swarm = Swarm::draw(&mut tape);
     let universe = Universe::draw(&mut tape, Some(ground));
-    finish(&run(World::new(tape, Some(swarm), Some(universe))))
+    let mut world = World::new(tape, Some(swarm), Some(universe));
+    world.compares_status =
+        seed.is_multiple_of(COMPARED) || Mutant::ALL.iter().any(|it| it.is_on() && is_of_status(*it));
+    finish(&run(world))
+}
+
+/// Reports whether only a comparison of the status catches the mutant.
+fn is_of_status(mutant: Mutant) -> bool {
+    mutant.property() == "R1"
 }
 
 /// Runs a tape, and returns the timeline if requested.
 pub fn run_tape(choices: Vec<Choice>, timeline: bool) -> (Outcome, Vec<String>) {
     let mut world = World::new(Tape::replay(choices), None, None);
+    world.compares_status = true;
     world.timeline = timeline.then(Vec::new);
     let mut world = run(world);
     let timeline = world.timeline.take().unwrap_or_default();

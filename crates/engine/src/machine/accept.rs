@@ -112,6 +112,9 @@ impl Machine {
         let now = self.now;
         let Some(interval) = self.interval_of(store) else { return };
         let was_stale = self.is_stale(store);
+        if self.stale_problem(store).is_some() {
+            self.mark_readers(store);
+        }
         let Some(kept) = self.stores.get_mut(store) else { return };
         kept.polling = false;
         kept.failures = 0;
@@ -119,6 +122,11 @@ impl Machine {
         kept.answered = now;
         let moved = kept.head.as_ref() != Some(&head);
         kept.head = Some(head);
+        if moved {
+            self.mark_readers(store);
+        }
+        self.mark_store(store);
+        self.note_store_moment(store);
         self.timers.set(Timer::Poll(store.clone()), now + self.spread(store, interval));
         self.timers.set(Timer::Stale(store.clone()), now + self.stale_after(interval));
         self.is_over(NoteKind::StoreStale, &store.to_string());
@@ -155,6 +163,11 @@ impl Machine {
 
     fn not_answered(&mut self, store: &StoreName, problem: &str) {
         let Some(interval) = self.interval_of(store) else { return };
+        let (stale, problem_before) = (self.is_stale(store), self.stale_problem(store));
+        if stale && problem_before != Some(problem) {
+            self.mark_readers(store);
+        }
+        self.mark_store(store);
         let Some(kept) = self.stores.get_mut(store) else { return };
         kept.polling = false;
         kept.problem = Some(problem.to_owned());
@@ -193,12 +206,23 @@ impl Machine {
             .is_none_or(|kept| kept.head.is_none() || self.now.since(kept.answered) >= self.stale_after(interval))
     }
 
+    /// Returns when a store becomes stale if it does not respond before.
+    pub(super) fn stale_at(&self, store: &StoreName) -> Option<Timestamp> {
+        let kept = self.stores.get(store).filter(|kept| kept.head.is_some())?;
+        Some(kept.answered + self.stale_after(self.interval_of(store)?))
+    }
+
+    /// Returns why a stale store could not be read, as the status of its apps shows it.
+    pub(super) fn stale_problem(&self, store: &StoreName) -> Option<&str> {
+        let problem = self.stores.get(store)?.problem.as_deref();
+        problem.filter(|_| self.is_stale(store))
+    }
+
     /// Returns the stores of an app that were polled and have not responded for several intervals.
     pub(super) fn stale_stores_of(&self, app: &AppId) -> Vec<(StoreName, String)> {
         let control = self.apps.get(app).and_then(|kept| kept.control.as_ref());
         let stores = control.into_iter().flat_map(|control| &control.stores);
-        let failing = stores.filter_map(|store| Some((store.clone(), self.stores.get(store)?.problem.clone()?)));
-        failing.filter(|(store, _)| self.is_stale(store)).collect()
+        stores.filter_map(|store| Some((store.clone(), self.stale_problem(store)?.to_owned()))).collect()
     }
 
     fn stale_after(&self, interval: Span) -> Span {
@@ -209,7 +233,7 @@ impl Machine {
         self.controls.stores.get(store).map(|control| control.interval)
     }
 
-    fn apps_reading(&self, store: &StoreName) -> Vec<AppId> {
+    pub(super) fn apps_reading(&self, store: &StoreName) -> Vec<AppId> {
         let reads = |control: &crate::controls::AppControl| control.stores.contains(store);
         self.apps
             .iter()
@@ -229,11 +253,13 @@ impl Machine {
     /// Renders the app if its stores offer a revision that was not considered yet.
     pub(super) fn consider(&mut self, app: &AppId) {
         let offered = self.offered(app);
-        let Some(kept) = self.apps.get_mut(app) else { return };
-        if kept.considered == offered {
+        let Some(kept) = self.apps.get(app) else { return };
+        let is_over = kept.considered == offered && kept.unrendered.is_some();
+        if is_over && let Some(kept) = self.apps.get_mut(app) {
             // The revision that could not be rendered is not offered any more.
             kept.unrendered = None;
         }
+        let Some(kept) = self.apps.get(app) else { return };
         if offered.is_some() && kept.considered != offered && !kept.sent.retiring && !kept.is_undecided() {
             let apart = kept.control.as_ref().is_some_and(|control| control.renders_apart);
             self.turns(apart).waiting.insert(app.clone());

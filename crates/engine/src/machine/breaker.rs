@@ -99,6 +99,7 @@ impl super::Machine {
         if breaker.note(self.now, well, fewest) {
             let until = breaker.open_until.expect("it has just opened");
             self.timers.set(Timer::Breaker(target.clone()), until);
+            self.mark_target(target);
             let text = format!(
                 "at least half of the calls to target {target} failed; Setpoint leaves it alone for {}",
                 until.since(self.now)
@@ -122,7 +123,11 @@ impl super::Machine {
             let after_opening = breaker.open_until.is_some_and(|until| observation.at >= until && now >= until);
             let whole = after_opening && observation.states.values().all(Observed::is_known);
             if whole || Mutant::CloseBreakerOnAnyLook.is_on() && breaker.is_open() {
+                let was_open = breaker.is_open();
                 breaker.close();
+                if was_open {
+                    self.mark_target(target);
+                }
                 self.is_over(NoteKind::BreakerOpen, &target.to_string());
             }
         }
@@ -136,6 +141,7 @@ impl super::Machine {
             return false;
         };
         breaker.open_until = Some(now);
+        self.mark_target(target);
         self.timers.cancel(&Timer::Breaker(target.clone()));
         true
     }

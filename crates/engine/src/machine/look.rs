@@ -28,8 +28,12 @@ impl Machine {
         if self.is_root(app) {
             return self.hold_root();
         }
-        let Some(kept) = self.apps.get_mut(app) else { return };
+        let Some(kept) = self.apps.get_mut_unmarked(app) else { return };
         if kept.phase.is_idle() {
+            if !self.queue.holds(app) {
+                self.apps.marks.mark(app);
+            }
+            let Some(kept) = self.apps.get(app) else { return };
             self.queue.push(app, &kept.sent.target, priority, self.now);
         } else if !Mutant::LoseHintWhileBusy.is_on() {
             kept.again = Some(kept.again.map_or(priority, |again| again.min(priority)));
@@ -45,11 +49,16 @@ impl Machine {
     pub(super) fn hinted(&mut self, target: &TargetIdentity, hint: &Hint) {
         let apps = match hint {
             Hint::Lost => {
-                self.unwatched.remove(target);
+                if self.unwatched.remove(target).is_some() {
+                    self.mark_target(target);
+                }
                 self.apps_on(target)
             }
             Hint::Unwatched { kinds } => {
-                self.unwatched.insert(target.clone(), kinds.clone());
+                let before = self.unwatched.insert(target.clone(), kinds.clone());
+                if before.unwrap_or_default() != *kinds {
+                    self.mark_target(target);
+                }
                 return;
             }
             Hint::AnswersAgain => self.apps_to_look_at_again(target),
@@ -206,7 +215,7 @@ impl Machine {
 
     /// Reads everything of an app again, whatever events have reported.
     pub(super) fn sweep(&mut self, app: &AppId) {
-        if let Some(kept) = self.apps.get_mut(app) {
+        if let Some(kept) = self.apps.get_mut_unmarked(app) {
             kept.sweeping = true;
         }
         self.wants_look(app, Priority::Sweep);
@@ -261,7 +270,9 @@ impl Machine {
         let others: Vec<AppId> =
             self.holdings.interested_in(target, key).filter(|other| *other != of).cloned().collect();
         for other in others {
-            if let Some(Phase::Looking { outdated, .. }) = self.apps.get_mut(&other).map(|kept| &mut kept.phase) {
+            if let Some(Phase::Looking { outdated, .. }) =
+                self.apps.get_mut_unmarked(&other).map(|kept| &mut kept.phase)
+            {
                 outdated.insert(key.clone());
             }
         }

@@ -15,6 +15,7 @@
 //! | [`settle`] | finding out the outcome of an intent without a result |
 //! | [`people`] | orders, deadlines, notes |
 //! | [`queue`] | which app is next |
+//! | [`apps`], [`changes`] | the apps in memory; marks of what may have become different |
 //! | [`breaker`], [`setbacks`] | leaving a target or a resource alone for a while |
 //! | [`timers`] | due times |
 //! | [`status`], [`what_if`] | queries |
@@ -22,10 +23,12 @@
 mod accept;
 mod act;
 mod app;
+mod apps;
 mod ask;
 mod attribute;
 mod breaker;
 mod bundle_cache;
+mod changes;
 mod entries;
 mod hold;
 mod holdings;
@@ -60,9 +63,10 @@ use crate::event::Event;
 
 use accept::{Store, Turns};
 use act::Batch;
-use app::App;
+use apps::Apps;
 use attribute::Asked;
 use breaker::Breaker;
+use changes::{Marks, Moments};
 use holdings::Holdings;
 use people::Notes;
 use queue::{Priority, Queue};
@@ -72,6 +76,7 @@ use tenure::Tenure;
 use timers::{Timer, Timers};
 
 pub use bundle_cache::BundleCache;
+pub use changes::Changes;
 pub use status::{AppStatus, Refused, Standing, StoreStatus};
 pub use what_if::WhatIf;
 
@@ -92,8 +97,7 @@ pub struct Machine {
     breakers: BTreeMap<TargetIdentity, Breaker>,
     /// Kinds whose changes are not noticed now.
     unwatched: BTreeMap<TargetIdentity, Vec<Unwatched>>,
-    /// Boxed: an app is large, and the nodes of a tree are half empty.
-    apps: BTreeMap<AppId, Box<App>>,
+    apps: Apps,
     /// Apps that are gone once that is durable. Until then no app has their names.
     forgetting: BTreeSet<AppId>,
     recording: Recording,
@@ -110,6 +114,10 @@ pub struct Machine {
     /// The number of busy apps of each scope.
     busy: BTreeMap<Scope, usize>,
     timers: Timers,
+    changed_stores: Marks<StoreName>,
+    changed_targets: Marks<TargetIdentity>,
+    /// The instants at which a status changes with time alone.
+    moments: Moments,
     awaited: BTreeMap<Ticket, Awaited>,
     last_ticket: u64,
     last_intent: u64,
@@ -149,7 +157,7 @@ impl Machine {
             stores: BTreeMap::new(),
             breakers: BTreeMap::new(),
             unwatched: BTreeMap::new(),
-            apps: BTreeMap::new(),
+            apps: Apps::default(),
             forgetting: BTreeSet::new(),
             recording: Recording::default(),
             unsettled: BTreeMap::new(),
@@ -161,6 +169,9 @@ impl Machine {
             dependents: BTreeMap::new(),
             busy: BTreeMap::new(),
             timers: Timers::default(),
+            changed_stores: Marks::default(),
+            changed_targets: Marks::default(),
+            moments: Moments::default(),
             awaited: BTreeMap::new(),
             last_ticket: 0,
             last_intent: 0,
@@ -175,6 +186,7 @@ impl Machine {
     /// lease seem longer than it is.
     pub fn step(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
         self.now = now.max(self.now);
+        self.mark_aged();
         self.handle(event);
         self.fire_timers();
         self.start_work();
@@ -215,6 +227,7 @@ impl Machine {
     fn ask(&mut self, awaited: Awaited, patience: Span) -> Ticket {
         self.last_ticket += 1;
         let ticket = Ticket(self.last_ticket);
+        self.mark_awaited(&awaited);
         self.awaited.insert(ticket, awaited);
         self.timers.set(Timer::GiveUp(ticket), self.now + patience);
         ticket
@@ -223,7 +236,9 @@ impl Machine {
     /// Takes the request of an answer; `None` if the answer is late or from another tenure.
     fn take(&mut self, ticket: Ticket) -> Option<Awaited> {
         self.timers.cancel(&Timer::GiveUp(ticket));
-        self.awaited.remove(&ticket)
+        let awaited = self.awaited.remove(&ticket)?;
+        self.mark_awaited(&awaited);
+        Some(awaited)
     }
 
     fn fire_timers(&mut self) {

@@ -321,7 +321,7 @@ impl Machine {
     }
 
     pub(super) fn index(&mut self, app: &AppId, bundle: Option<&Arc<Bundle>>) {
-        let Some(kept) = self.apps.get_mut(app) else { return };
+        let Some(kept) = self.apps.get_mut_unmarked(app) else { return };
         if kept.indexed.as_ref().map(|(digest, _)| *digest) == bundle.map(|bundle| bundle.digest()) {
             return;
         }

@@ -322,7 +322,9 @@ impl Machine {
                     Some(earlier) => earlier.overlaid(accept),
                     None => accept.clone(),
                 });
-                self.apps.entry(app.clone()).and_modify(|kept| kept.considered = None);
+                if let Some(kept) = self.apps.get_mut(app) {
+                    kept.considered = None;
+                }
                 changes = self.trusted_again(app);
                 then = Then::Accepted { app: app.clone(), priority: Priority::Person };
                 Kind::Override
@@ -371,7 +373,7 @@ impl Machine {
     /// Stops the deadline of an app that is as declared and healthy.
     pub(super) fn deadline_met(&mut self, app: &AppId) {
         self.timers.cancel(&Timer::Deadline(app.clone()));
-        if let Some(kept) = self.apps.get_mut(app) {
+        if let Some(kept) = self.apps.get_mut_unmarked(app) {
             kept.failed = None;
         }
         self.is_over(NoteKind::NotConverged, &app.to_string());

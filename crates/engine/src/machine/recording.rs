@@ -130,6 +130,7 @@ impl Machine {
         let append = Append { entries, then, order };
         if let Some(app) = app_of(&append.entries).cloned() {
             if let Some(waiting) = self.recording.waiting.get_mut(&app) {
+                append.then.app().into_iter().for_each(|app| self.apps.marks.mark(app));
                 return waiting.push_back(Waiting { append, bundles });
             }
             self.recording.waiting.insert(app, VecDeque::new());
@@ -157,12 +158,14 @@ impl Machine {
         let Some(Awaited::Append(append)) = self.take(ticket) else { return };
         let Append { entries, then, order } = *append;
         for change in entries.iter().flat_map(|entry| &entry.changes) {
+            self.mark_change(change);
             if self.holdings.apply(change, self.now).is_err() {
                 // The ledger recorded a change that does not fit our facts: believe the ledger.
                 self.lose_tenure();
                 break;
             }
             match change {
+                Change::Installed { .. } => self.note_quarantine(),
                 Change::PutClaim { claim, from } => {
                     self.claim_changed(&claim.target, &claim.key, &claim.app);
                     // The app that gave it away may have nothing left.

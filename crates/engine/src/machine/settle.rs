@@ -30,6 +30,7 @@ impl Machine {
     /// Settles the intent from `at` on: before, its effect may still land.
     pub(super) fn settle_from(&mut self, intent: IntentId, at: Timestamp) {
         self.unsettled.entry(intent).or_default();
+        self.mark_intent(intent);
         self.timers.set(Timer::Settle(intent), at);
     }
 
@@ -60,6 +61,7 @@ impl Machine {
                 return self.settle_later(id);
             }
         };
+        self.mark_intent(id);
         self.unsettled.remove(&id);
         self.is_over(NoteKind::Unsettled, &id.to_string());
         if let Some(kept) = self.apps.get_mut(&intent.app) {

@@ -1,6 +1,7 @@
 //! Queries of the machine: its status. A query changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
@@ -66,6 +67,13 @@ pub struct AppStatus {
     /// The app's stores that could not be read for so long that their current content is unknown,
     /// each with the reason of the last failure. The accepted version stays.
     pub stale: Vec<(StoreName, String)>,
+}
+
+impl AppStatus {
+    /// Returns the number of parts: a measure of the time that a copy takes.
+    fn parts(&self) -> usize {
+        1 + self.report.len() + self.drifts.len() + self.remarks.len()
+    }
 }
 
 /// A version that was refused.
@@ -170,6 +178,39 @@ impl Machine {
         })
     }
 
+    /// Returns the status of these apps, in this order, as far as they fit into one portion; `None`
+    /// for apps unknown to the engine. A portion has this many parts: an app is one, and so is each
+    /// line of its report and its drift. It contains at least one app.
+    pub fn statuses(&self, apps: &[AppId], parts: usize) -> Vec<(AppId, Option<AppStatus>)> {
+        let mut portion = Vec::new();
+        let (under_way, mut left) = (self.under_way(), parts);
+        for app in apps {
+            if left == 0 {
+                break;
+            }
+            let status = self.status_among(app, &under_way);
+            left = left.saturating_sub(status.as_ref().map_or(1, AppStatus::parts));
+            portion.push((app.clone(), status));
+        }
+        portion
+    }
+
+    /// Returns one portion of the status of all apps, after the given one.
+    pub fn statuses_after(&self, after: Option<&AppId>, parts: usize) -> Vec<(AppId, AppStatus)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut portion = Vec::new();
+        let (under_way, mut left) = (self.under_way(), parts);
+        for (app, _) in self.apps.range::<AppId, _>((from, Bound::Unbounded)) {
+            if left == 0 {
+                break;
+            }
+            let Some(status) = self.status_among(app, &under_way) else { continue };
+            left = left.saturating_sub(status.parts());
+            portion.push((app.clone(), status));
+        }
+        portion
+    }
+
     /// Returns the keys that the app owns.
     pub fn owned(&self, app: &AppId) -> BTreeSet<Key> {
         self.holdings.claims_of(app).keys().cloned().collect()
@@ -198,9 +239,34 @@ impl Machine {
             steps_failed: self.steps_failed,
             controlled: self.controls.root.is_none() || self.controls.of.is_some() && self.are_in_force(),
             apps: self.apps.keys().filter_map(status).collect(),
-            stores: self.stores.iter().map(|(name, store)| (name.clone(), self.status_of(name, store))).collect(),
-            left_alone: self.breakers.iter().filter_map(|(to, it)| Some((to.clone(), it.open_until()?))).collect(),
+            stores: self.store_statuses(),
+            left_alone: self.left_alone(),
         }
+    }
+
+    /// Reports whether this machine is the writer of the log.
+    pub fn is_holding(&self) -> bool {
+        self.tenure.is_holding()
+    }
+
+    /// Returns the names of all apps.
+    pub fn app_names(&self) -> Vec<AppId> {
+        self.apps.keys().cloned().collect()
+    }
+
+    /// Returns the status of all stores.
+    pub fn store_statuses(&self) -> BTreeMap<StoreName, StoreStatus> {
+        self.stores.iter().map(|(name, store)| (name.clone(), self.status_of(name, store))).collect()
+    }
+
+    /// Returns the status of a store; `None` for a store unknown to the engine.
+    pub fn store_status(&self, name: &StoreName) -> Option<StoreStatus> {
+        Some(self.status_of(name, self.stores.get(name)?))
+    }
+
+    /// Returns the targets that failed too often, and until when they are left alone.
+    pub fn left_alone(&self) -> BTreeMap<TargetIdentity, Timestamp> {
+        self.breakers.iter().filter_map(|(to, it)| Some((to.clone(), it.open_until()?))).collect()
     }
 }
 

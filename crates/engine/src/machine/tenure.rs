@@ -152,10 +152,12 @@ impl Machine {
     /// Builds the memory from durable facts.
     fn take_up(&mut self, facts: Facts, bundles: BundleCache) {
         self.bundles = bundles;
-        self.apps = facts.apps.iter().map(|(app, row)| (app.clone(), Box::new(App::new(Arc::clone(row))))).collect();
+        self.apps.replace(facts.apps.iter().map(|(app, row)| (app.clone(), App::new(Arc::clone(row)))));
         let open: Vec<_> = facts.intents.iter().map(|(id, intent)| (*id, self.settles_former_from(intent))).collect();
         let first_time = facts.installed_at.is_none();
         self.holdings = Holdings::new(facts);
+        self.mark_all();
+        self.note_quarantine();
         if first_time {
             let entry = self.entry(Kind::AppState, "installation").with_change(Change::Installed { at: self.now });
             self.append(vec![entry], BTreeMap::new(), Then::Nothing);
@@ -222,7 +224,9 @@ impl Machine {
         self.tenure = Tenure::Standby;
         self.holdings = Holdings::default();
         self.bundles = BundleCache::default();
-        self.apps.clear();
+        self.apps.replace(std::iter::empty());
+        self.mark_all();
+        self.forget_moments();
         self.forgetting.clear();
         self.stores.clear();
         self.breakers.clear();
@@ -275,10 +279,12 @@ impl Machine {
             return;
         }
         self.controls_asked = None;
+        let before = self.watched_stores();
         self.controls = controls;
         if self.tenure.is_holding() {
             self.take_up_controls();
         }
+        self.mark_other_stores(&before);
     }
 
     /// Loads the accepted control documents. An app whose document is gone freezes; its objects are
@@ -315,9 +321,9 @@ impl Machine {
         if nothing_left || self.forgetting.contains(app) {
             return;
         }
-        self.apps
-            .entry(app.clone())
-            .or_insert_with(|| Box::new(App::new(Arc::new(AppFacts::new(control.target.clone())))));
+        if !self.apps.contains_key(app) {
+            self.apps.insert(app.clone(), App::new(Arc::new(AppFacts::new(control.target.clone()))));
+        }
         self.take_up_app(app, Some(control));
     }
 
@@ -333,8 +339,9 @@ impl Machine {
     /// Handles an app with a document whose target is unknown. As long as the document is the one
     /// it is held by, the app stays held where it is; with another document it waits.
     fn wait_for_target(&mut self, app: &AppId, document: Digest) {
-        let Some(kept) = self.apps.get_mut(app) else { return };
-        if kept.control.as_ref().is_some_and(|control| control.document != document) {
+        let Some(kept) = self.apps.get(app) else { return };
+        let is_other = kept.control.as_ref().is_some_and(|control| control.document != document);
+        if is_other && let Some(kept) = self.apps.get_mut(app) {
             kept.control = None;
             kept.considered = None;
         }
@@ -366,9 +373,13 @@ impl Machine {
         if moved_to.is_none() {
             self.is_over(NoteKind::TargetMoved, &app.to_string());
         }
-        let Some(kept) = self.apps.get_mut(app) else { return };
-        kept.moved_to = moved_to;
+        let Some(kept) = self.apps.get(app) else { return };
         let changed = kept.control != control;
+        if changed || kept.moved_to != moved_to {
+            self.apps.marks.mark(app);
+        }
+        let Some(kept) = self.apps.get_mut_unmarked(app) else { return };
+        kept.moved_to = moved_to;
         if changed {
             // Parameters and inputs are in the document: the same heads may give another result
             // now.
@@ -386,6 +397,7 @@ impl Machine {
         // It waited until it was certain that it has no document.
         let may_leave = control.is_none() && facts.retiring;
         kept.control = control;
+        self.note_window(app);
         // In another mode, or with other windows, it may be held at another bundle.
         self.redeclare(app);
         let Some(kept) = self.apps.get(app) else { return };
@@ -415,11 +427,12 @@ impl Machine {
         app: &AppId,
         control: Option<Arc<AppControl>>,
     ) -> (Option<Arc<AppControl>>, Option<TargetIdentity>) {
-        let (Some(control), Some(kept)) = (control, self.apps.get_mut(app)) else { return (None, None) };
+        let (Some(control), Some(kept)) = (control, self.apps.get(app)) else { return (None, None) };
         if kept.sent.target == control.target {
             return (Some(control), None);
         }
         if self.holdings.claims_of(app).is_empty() {
+            let Some(kept) = self.apps.get_mut(app) else { return (None, None) };
             kept.sent = Arc::new(AppFacts::new(control.target.clone()));
             kept.considered = None;
             return (Some(control), None);

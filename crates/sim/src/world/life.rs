@@ -26,6 +26,7 @@ impl World {
         let instance = &mut self.instances[n];
         instance.run_clock(if fast { 2 } else { 1 }, self.now);
         instance.machine = Machine::new(settings());
+        instance.machine.watch_changes(self.compares_status);
         instance.desk = AcceptPlane::default();
         instance.life += 1;
         instance.up = true;
@@ -92,6 +93,9 @@ impl World {
         let clock = instance.clock(self.now);
         let life = instance.life;
         let effects = instance.machine.step(clock, event);
+        if self.compares_status {
+            self.monitor.shows(&mut instance.shown, &mut instance.machine);
+        }
         for target in &self.targets {
             if let Some(until) = instance.machine.left_alone_until(target.identity()) {
                 self.monitor.leaves_alone(n, target.identity(), clock, until);

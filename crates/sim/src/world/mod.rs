@@ -173,6 +173,8 @@ pub struct World {
     pub(crate) bundles: Bundles,
     pub(crate) instances: Vec<Instance>,
     pub(crate) monitor: Monitor,
+    /// Set if the status of everything is compared after every step (R1).
+    pub(crate) compares_status: bool,
     pub(crate) recall: Recall,
     /// The reasons for which the engine withheld something.
     pub(crate) seen: BTreeSet<&'static str>,
@@ -263,6 +265,7 @@ impl World {
             bundles: BTreeMap::new(),
             instances,
             monitor: Monitor::default(),
+            compares_status: false,
             recall: Recall::default(),
             seen: BTreeSet::new(),
             fights: Vec::new(),
