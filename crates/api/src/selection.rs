@@ -24,7 +24,8 @@ pub fn page<'a>(
     let mut states = BTreeMap::<AppState, usize>::new();
     let (mut problems, mut total) = (0, 0);
     let mut found = Vec::new();
-    for app in apps.into_iter().filter(|app| is_in_place(app, question) && has_words(app, &words)) {
+    let mut text = String::new();
+    for app in apps.into_iter().filter(|app| is_in_place(app, question) && has_words(app, &words, &mut text)) {
         *states.entry(app.state).or_default() += 1;
         problems += usize::from(app.needs_attention());
         if !is_in_condition(app, question) {
@@ -80,13 +81,25 @@ fn is_in_condition(app: &AppSummary, question: &AppsQuestion) -> bool {
         && (!question.problems || app.needs_attention())
 }
 
-fn has_words(app: &AppSummary, words: &[String]) -> bool {
+/// Reports whether all words occur in the texts of an app. The words have lower case. `text` is
+/// reused for all apps: a fleet is searched with every letter that a person types.
+fn has_words(app: &AppSummary, words: &[String], text: &mut String) -> bool {
     if words.is_empty() {
         return true;
     }
     let target = app.target_name.as_ref().map_or_else(|| app.target.as_str(), |name| name.as_str());
     let note = app.note.as_deref().unwrap_or_default();
-    let text = format!("{} {} {} {target} {note}", app.app, app.component, app.environment).to_lowercase();
+    let AppId { scope, name } = &app.app;
+    text.clear();
+    for part in [scope.as_str(), "/", name.as_str(), " ", &app.component, " ", &app.environment, " ", target, " ", note]
+    {
+        text.push_str(part);
+    }
+    if text.is_ascii() {
+        text.make_ascii_lowercase();
+    } else {
+        *text = text.to_lowercase();
+    }
     words.iter().all(|word| text.contains(word.as_str()))
 }
 

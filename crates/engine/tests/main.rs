@@ -17,6 +17,7 @@ mod healing;
 mod holding;
 mod identities;
 mod leaving;
+mod marking;
 mod moving;
 mod polling;
 mod recording;

@@ -216,6 +216,10 @@ impl Target for KubeTarget {
         self.0.api.sender.counts.told()
     }
 
+    fn requests_for(&self, app: &AppId) -> setpoint_target::Tally {
+        self.0.api.sender.counts.told_of(app)
+    }
+
     /// The task of the streams does so too, every few seconds.
     fn remember(&self) -> Answer<'_, ()> {
         Box::pin(self.0.remember())

@@ -1,4 +1,4 @@
-//! The apps in the machine's memory. Whoever changes an app marks it: its status may have become
+//! The apps in the machine's memory. Access that changes an app marks it: its status may have become
 //! different.
 
 use std::collections::BTreeMap;

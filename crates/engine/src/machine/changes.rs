@@ -3,7 +3,7 @@
 //!
 //! A mark too many costs a reader one comparison; a missing one shows it an old status. The
 //! simulator checks after every step that no mark is missing (property R1 of docs/simulator.md).
-//! Marks are collected only while someone reads them.
+//! Marks are collected only while a reader takes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub struct Changes {
 /// The marks of one kind of thing.
 #[derive(Debug)]
 pub(super) struct Marks<T> {
-    /// Set while someone reads the marks.
+    /// Set while a reader takes the marks.
     watched: bool,
     all: bool,
     marked: BTreeSet<T>,

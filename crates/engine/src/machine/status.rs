@@ -244,11 +244,6 @@ impl Machine {
         }
     }
 
-    /// Reports whether this machine is the writer of the log.
-    pub fn is_holding(&self) -> bool {
-        self.tenure.is_holding()
-    }
-
     /// Returns the names of all apps.
     pub fn app_names(&self) -> Vec<AppId> {
         self.apps.keys().cloned().collect()

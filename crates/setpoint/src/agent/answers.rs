@@ -1,5 +1,6 @@
 //! Serves the requests of the API from the machine, the ledger and the stores.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -7,8 +8,8 @@ use std::time::Duration;
 
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
-    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord, LedgerStanding,
-    LogPart, NotifyTested, Ordered, Overview, PlanAnswer, ResourceLine, StoreStanding, VersionNote,
+    AppDetail, AppSummary, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord,
+    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, ResourceLine, VersionNote,
 };
 use setpoint_api::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
@@ -23,6 +24,7 @@ use setpoint_ledger::{Ledger, LedgerError, Origin};
 use tokio::time::timeout;
 
 use super::feed::{Feed, Viewer};
+use super::fleet::FleetCache;
 use super::messages::Messages;
 use super::rights::View;
 use super::sources::Provider;
@@ -44,6 +46,7 @@ pub(super) struct Answers {
     open_now: OpenNow,
     pub(super) last_order: AtomicU64,
     pub(super) feed: Arc<Feed>,
+    pub(super) fleet: FleetCache,
 }
 
 impl Answers {
@@ -56,7 +59,17 @@ impl Answers {
         open_now: OpenNow,
     ) -> Self {
         let feed = Feed::new(clock.now());
-        Self { clock, origin, handle, provider, messages, open_now, last_order: AtomicU64::new(0), feed }
+        Self {
+            clock,
+            origin,
+            handle,
+            provider,
+            messages,
+            open_now,
+            last_order: AtomicU64::new(0),
+            feed,
+            fleet: FleetCache::default(),
+        }
     }
 
     /// Returns the ledger for reading. A failed one is opened again every few seconds, so this
@@ -88,14 +101,13 @@ impl Answers {
     }
 
     pub(super) async fn no_such_app(&self, app: &AppId, view: &View) -> Problem {
-        let known: Vec<String> = match self.handle.standing().await {
+        let known = match self.handle.app_names().await {
             // An app that is not loaded may still exist.
-            Ok(standing) if !standing.holding => {
-                return self.not_now(&format!("the state of {app} is not known"), view);
-            }
-            Ok(standing) => standing.apps.keys().filter(|app| view.sees(app)).map(ToString::to_string).collect(),
+            Ok(None) => return self.not_now(&format!("the state of {app} is not known"), view),
+            Ok(Some(known)) => known,
             Err(ended) => return self::ended(ended),
         };
+        let known: Vec<String> = known.iter().filter(|app| view.sees(app)).map(ToString::to_string).collect();
         let hint = match nearest(&app.to_string(), known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
             None => "`setpoint status` lists all apps".to_owned(),
@@ -147,7 +159,9 @@ impl Answers {
             Some(accepted) => self.describe(&accepted.revision).await,
             None => Vec::new(),
         };
-        let summary = summary(app, &status, &self.counted(&BTreeMap::new()));
+        let mut summary = [summary(app, &status, &self.places())];
+        self.count_requests(&mut summary);
+        let [summary] = summary;
         let unhealthy = self.unhealthy(app, &status).await?;
         let target_degraded = self.provider.target_of(&status.facts.target).and_then(|target| target.degraded());
         let hold = hold_of(&status);
@@ -222,26 +236,18 @@ impl Answers {
     /// Returns the summaries of all apps that a caller may see, with the rest of the overview.
     pub(super) async fn overview_of(&self, view: &View) -> Result<Overview, Problem> {
         let position = self.feed.position();
-        let standing = self.handle.standing().await.map_err(ended)?;
-        let store = |(name, store): (&_, &setpoint_engine::machine::StoreStatus)| StoreStanding {
-            store: setpoint_core::name::StoreName::clone(name),
-            head: store.head.clone(),
-            answered: store.answered,
-            stale: store.stale,
-            failures: store.failures,
-            problem: store.problem.clone(),
-        };
-        let mut counted = self.counted(&standing.left_alone);
-        let apps = standing.apps.iter().filter(|(app, _)| view.sees(app));
-        let apps: Vec<_> = apps.map(|(app, status)| summary(app, &view.redacted(status), &counted)).collect();
-        counted.targets.retain(|target| view.sees_target(&target.target));
-        for target in &mut counted.targets {
-            target.apps = apps.iter().filter(|app| app.target == target.identity).count();
-            if !view.sees_whole_target(&target.target) {
-                // They are those of all apps on it.
-                target.requests.clear();
-            }
+        let fleet = self.fleet().await?;
+        let mut apps: Vec<AppSummary> = view.visible(&fleet.apps).map(Cow::into_owned).collect();
+        let mut targets: Vec<_> = fleet.targets.into_values().filter(|it| view.sees_target(&it.target)).collect();
+        let mut on_targets = BTreeMap::<_, usize>::new();
+        apps.iter().for_each(|app| *on_targets.entry(&app.target).or_default() += 1);
+        for target in &mut targets {
+            target.apps = on_targets.get(&target.identity).copied().unwrap_or_default();
         }
+        self.count_all_requests(&mut targets, &mut apps);
+        // The requests to a target are those of all apps on it.
+        let hidden = targets.iter_mut().filter(|target| !view.sees_whole_target(&target.target));
+        hidden.for_each(|target| target.requests.clear());
         let mut unreached = self.provider.unreached();
         unreached.retain(|target| view.sees_target(&target.target));
         unreached.iter_mut().for_each(|target| target.waiting.retain(|app| view.sees(app)));
@@ -249,9 +255,9 @@ impl Answers {
             now: self.clock.now(),
             position,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            ledger: self.ledger_standing(standing.holding, view).await,
-            stores: standing.stores.iter().filter(|(name, _)| view.sees_store(name)).map(store).collect(),
-            targets: counted.targets,
+            ledger: self.ledger_standing(fleet.holding, view).await,
+            stores: fleet.stores.into_values().filter(|it| view.sees_store(&it.store)).collect(),
+            targets,
             unreached,
             apps,
         })
@@ -302,8 +308,12 @@ impl Agent for Answers {
 
     fn apps<'a>(&'a self, caller: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage> {
         Box::pin(async move {
-            let overview = self.overview_of(&self.view(caller)).await?;
-            selection::page(&overview.apps, &question, overview.position)
+            let (view, position) = (self.view(caller), self.feed.position());
+            let fleet = self.fleet().await?;
+            let apps: Vec<_> = view.visible(&fleet.apps).collect();
+            let mut page = selection::page(apps.iter().map(|app| &**app), &question, position)?;
+            self.count_requests(&mut page.apps);
+            Ok(page)
         })
     }
 

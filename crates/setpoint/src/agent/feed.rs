@@ -2,15 +2,14 @@
 //! number. Readers continue after the last number that they know. It never delays the engine: a
 //! reader that is too slow loses its place and is told to read everything again.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use setpoint_api::agent::Parts;
-use setpoint_api::answer::{AppSummary, Change, FeedEvent, StoreStanding, TargetStanding};
+use setpoint_api::answer::{Change, FeedEvent};
 use setpoint_api::rights::Rights;
-use setpoint_core::name::{AppId, StoreName, TargetName};
 use setpoint_core::time::Timestamp;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -114,6 +113,11 @@ impl Feed {
         self.log().newest()
     }
 
+    /// Reports whether the feed has readers.
+    pub(super) fn has_readers(&self) -> bool {
+        *self.readers.borrow() > 0
+    }
+
     fn publish(&self, changes: impl IntoIterator<Item = Change>) {
         let newest = {
             let mut log = self.log();
@@ -162,32 +166,6 @@ impl Feed {
     }
 }
 
-/// The state of everything at one moment, for comparison.
-#[derive(Default)]
-struct Snapshot {
-    apps: BTreeMap<AppId, AppSummary>,
-    stores: BTreeMap<StoreName, StoreStanding>,
-    targets: BTreeMap<TargetName, TargetStanding>,
-}
-
-impl Snapshot {
-    fn changes_since<'a>(&'a self, earlier: &'a Self) -> impl Iterator<Item = Change> + 'a {
-        let apps = different(&earlier.apps, &self.apps).map(|app| Change::App { app: app.clone() });
-        let stores = different(&earlier.stores, &self.stores).map(|store| Change::Store { store: store.clone() });
-        let targets = different(&earlier.targets, &self.targets).map(|it| Change::Target { target: it.clone() });
-        apps.chain(stores).chain(targets)
-    }
-}
-
-/// Returns the keys whose values are not equal in both maps.
-fn different<'a, K: Ord, V: PartialEq>(
-    earlier: &'a BTreeMap<K, V>,
-    later: &'a BTreeMap<K, V>,
-) -> impl Iterator<Item = &'a K> {
-    let changed = later.iter().filter(|(key, value)| earlier.get(key) != Some(value)).map(|(key, _)| key);
-    changed.chain(earlier.keys().filter(|key| !later.contains_key(key)))
-}
-
 /// Waits until there was no reader for a while.
 async fn deserted(mut readers: watch::Receiver<usize>) {
     loop {
@@ -211,7 +189,7 @@ impl Answers {
             }
             // Changes while no one read are unknown.
             self.feed.publish([Change::Reload]);
-            let mut last = self.snapshot().await;
+            self.publish_differences().await;
             let deserted = deserted(self.feed.readers.subscribe());
             tokio::pin!(deserted);
             loop {
@@ -224,26 +202,20 @@ impl Answers {
                     () = &mut deserted => break,
                 }
                 sleep(TOGETHER).await;
-                let next = self.snapshot().await;
-                self.feed.publish(next.changes_since(&last));
-                last = next;
+                self.publish_differences().await;
             }
+            self.forget_differences().await;
         }
     }
 
-    /// Returns the state of everything. Requests are no change; an engine that does not respond has
-    /// not changed either.
-    async fn snapshot(&self) -> Snapshot {
-        let view = View::new(Rights::All, self.provider.documents());
-        let Ok(Ok(overview)) = timeout(LINGER, self.overview_of(&view)).await else { return Snapshot::default() };
-        let apps =
-            overview.apps.into_iter().map(|app| (app.app.clone(), AppSummary { requests: BTreeMap::new(), ..app }));
-        let store = |store: StoreStanding| (store.store.clone(), StoreStanding { answered: None, ..store });
-        let target = |it: TargetStanding| (it.target.clone(), TargetStanding { requests: BTreeMap::new(), ..it });
-        Snapshot {
-            apps: apps.collect(),
-            stores: overview.stores.into_iter().map(store).collect(),
-            targets: overview.targets.into_iter().map(target).collect(),
+    /// Publishes what has changed since the last call. An engine that does not respond has not
+    /// changed either.
+    async fn publish_differences(&self) {
+        let Ok(Ok(differences)) = timeout(LINGER, self.differences()).await else { return };
+        match differences {
+            Some(changes) if changes.len() <= REMEMBERED => self.feed.publish(changes),
+            // So many changes cost a reader more than to read everything again.
+            Some(_) | None => self.feed.publish([Change::Reload]),
         }
     }
 }
@@ -277,12 +249,5 @@ mod tests {
         feed.publish((0..REMEMBERED + 1).map(app));
         assert_eq!(numbers(&feed, 1_000), None);
         assert_eq!(numbers(&feed, 1_001).expect("known").len(), REMEMBERED);
-    }
-
-    #[test]
-    fn only_what_differs_is_a_change() {
-        let earlier = BTreeMap::from([("a", 1), ("b", 1), ("gone", 1)]);
-        let later = BTreeMap::from([("a", 1), ("b", 2), ("new", 1)]);
-        assert_eq!(different(&earlier, &later).collect::<Vec<_>>(), [&"b", &"new", &"gone"]);
     }
 }

@@ -11,7 +11,7 @@
 //! - [`messages`]: notifications to people.
 //! - [`access`]: the rights of people and tokens, from the accepted documents.
 //! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
-//!   [`changes`], [`feed`]: requests of the API.
+//!   [`changes`], [`feed`], [`fleet`]: requests of the API.
 //! - [`web`]: the HTTP server.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
 //!   an older copy was restored.
@@ -25,6 +25,7 @@ mod connect;
 pub mod erasing;
 mod explaining;
 mod feed;
+mod fleet;
 pub mod folder;
 mod footprints;
 pub mod gap;
@@ -185,7 +186,7 @@ impl RunningAgent {
                 accounts.close().await;
             };
             let published = async {
-                answers.publish_changes().await;
+                tokio::join!(answers.publish_changes(), answers.forget_unread());
                 std::future::pending::<()>().await;
             };
             tokio::select! {

@@ -37,18 +37,18 @@ enum Among {
 
 impl Answers {
     pub(super) async fn plans(&self, request: PlanRequest, view: &View) -> Result<Vec<AppPlan>, Problem> {
-        let standing = self.handle.standing().await.map_err(ended)?;
-        let wanted = |app: &AppId| match &request.app {
-            Some(wanted) => app == wanted,
-            None => *app != Bootstrap::root() && view.sees(app) && view.allows(rights::Verb::Plan, app),
-        };
-        let apps: Vec<_> = standing.apps.iter().filter(|(app, _)| wanted(app)).collect();
-        if let (true, Some(app)) = (apps.is_empty(), &request.app) {
-            return Err(self.no_such_app(app, view).await);
+        let rev = request.rev.as_deref();
+        if let Some(app) = &request.app {
+            let status = self.status(app, view).await?;
+            let mut plan = self.plan_of(app, &status, rev).await?;
+            view.redact_plan(&mut plan);
+            return Ok(vec![plan]);
         }
+        let standing = self.handle.standing().await.map_err(ended)?;
+        let wanted = |app: &AppId| *app != Bootstrap::root() && view.sees(app) && view.allows(rights::Verb::Plan, app);
         let mut plans = Vec::new();
-        for (app, status) in apps {
-            let mut plan = self.plan_of(app, status, request.rev.as_deref()).await?;
+        for (app, status) in standing.apps.iter().filter(|(app, _)| wanted(app)) {
+            let mut plan = self.plan_of(app, status, rev).await?;
             view.redact_plan(&mut plan);
             plans.push(plan);
         }

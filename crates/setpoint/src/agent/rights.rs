@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use setpoint_api::answer::AppPlan;
+use setpoint_api::answer::{AppPlan, AppSummary};
 use setpoint_api::rights::{Rights, Subject, Verb};
 use setpoint_api::{Caller, Problem, ProblemKind};
 use setpoint_core::name::{AppId, Scope, StoreName, TargetName};
@@ -29,11 +29,14 @@ const ANOTHER: &str = "another/app";
 pub(super) struct View {
     rights: Rights,
     documents: Arc<ControlDocuments>,
+    /// Set if the caller may see everything. Then apps are not compared with the rights one by one.
+    sees_all: bool,
 }
 
 impl View {
     pub(super) fn new(rights: Rights, documents: Arc<ControlDocuments>) -> Self {
-        Self { rights, documents }
+        let sees_all = rights.allow_everywhere(Verb::See);
+        Self { rights, documents, sees_all }
     }
 
     /// Reports whether the caller may do this to an app. An app without a document has neither
@@ -50,12 +53,12 @@ impl View {
     }
 
     pub(super) fn sees(&self, app: &AppId) -> bool {
-        self.allows(Verb::See, app)
+        self.sees_all || self.allows(Verb::See, app)
     }
 
     /// Reports whether the caller may see everything, also objects without a scope.
     pub(super) fn sees_all(&self) -> bool {
-        self.rights.allow_everywhere(Verb::See)
+        self.sees_all
     }
 
     /// Reports whether the caller may see a store: by its scope and labels, or because an app that
@@ -190,6 +193,20 @@ impl View {
         status.refused.iter_mut().for_each(|refused| self.redact(&mut refused.problem));
         status.unrendered.iter_mut().for_each(|problem| self.redact(problem));
         Cow::Owned(status)
+    }
+
+    /// Returns the summaries that the caller may see, without the names of other apps. A search
+    /// must not find what is replaced either.
+    pub(super) fn visible<'a>(&'a self, apps: &'a [Arc<AppSummary>]) -> impl Iterator<Item = Cow<'a, AppSummary>> {
+        let visible = apps.iter().filter(|app| self.sees(&app.app));
+        visible.map(|app| match &app.note {
+            Some(note) if !self.sees_all() => {
+                let mut note = note.clone();
+                self.redact(&mut note);
+                Cow::Owned(AppSummary { note: Some(note), ..AppSummary::clone(app) })
+            }
+            _ => Cow::Borrowed(&**app),
+        })
     }
 
     pub(super) fn redact_plan(&self, plan: &mut AppPlan) {

@@ -8,20 +8,18 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream;
 use setpoint_api::agent::Parts;
-use setpoint_api::answer::{AppTree, LogPart, Tally, TargetStanding, TreeObject, Unhealthy};
+use setpoint_api::answer::{AppSummary, AppTree, LogPart, Tally, TargetStanding, TreeObject, Unhealthy};
 use setpoint_api::question::{LogQuestion, ObjectName};
 use setpoint_api::{Problem, ProblemKind};
 use setpoint_core::key::Key;
 use setpoint_core::live::Health;
-use setpoint_core::name::{AppId, TargetIdentity, TargetName};
-use setpoint_core::time::Timestamp;
-use setpoint_documents::AppSpec;
-use setpoint_engine::accept::{ControlDocument, ControlDocuments};
+use setpoint_core::name::{AppId, TargetIdentity};
 use setpoint_engine::machine::AppStatus;
 use setpoint_target::{RefusalClass, Target, Wanted};
 use tokio::time::timeout;
 
 use super::answers::{Answers, ended};
+use super::fleet::Places;
 use super::rights::View;
 use super::sources::Connection;
 
@@ -31,58 +29,41 @@ const REASONS: Duration = Duration::from_secs(10);
 /// The time limit for a tree, which takes many reads.
 const TREE: Duration = Duration::from_secs(90);
 
-/// The requests sent to targets, by target and app, and the names of the targets.
-#[derive(Debug)]
-pub(super) struct Counted {
-    pub(super) targets: Vec<TargetStanding>,
-    documents: Arc<ControlDocuments>,
-    of_apps: BTreeMap<TargetIdentity, BTreeMap<AppId, setpoint_target::Tally>>,
-}
-
-impl Counted {
-    /// Returns the name of an app's target. A target that is not connected has the name in the
-    /// document of the app.
-    pub(super) fn name_of(&self, app: &AppId, target: &TargetIdentity) -> Option<TargetName> {
-        let connected = self.targets.iter().find(|standing| standing.identity == *target);
-        let declared = || self.documents.apps().get(app).map(|document| document.spec.target.clone());
-        let is_connected = |name: &TargetName| self.targets.iter().any(|standing| standing.target == *name);
-        connected.map(|standing| standing.target.clone()).or_else(|| declared().filter(|name| !is_connected(name)))
-    }
-
-    /// Returns the document of an app, if it has one.
-    pub(super) fn document_of(&self, app: &AppId) -> Option<&ControlDocument<Box<AppSpec>>> {
-        self.documents.apps().get(app)
-    }
-
-    /// Returns the requests for an app.
-    pub(super) fn of(&self, app: &AppId, target: &TargetIdentity) -> Tally {
-        self.of_apps.get(target).and_then(|apps| apps.get(app)).map(words).unwrap_or_default()
-    }
-}
-
 fn words(tally: &setpoint_target::Tally) -> Tally {
     tally.iter().map(|(call, count)| ((*call).to_owned(), *count)).collect()
 }
 
 impl Answers {
-    /// Returns the requests to all targets.
-    pub(super) fn counted(&self, left_alone: &BTreeMap<TargetIdentity, Timestamp>) -> Counted {
-        let documents = self.provider.documents();
-        let mut counted = Counted { targets: Vec::new(), documents, of_apps: BTreeMap::new() };
-        for Connection { name, kind, identity, target } in self.provider.connections() {
-            let requests = target.request_counts();
-            counted.targets.push(TargetStanding {
-                target: name,
-                kind,
-                identity: identity.clone(),
-                apps: 0,
-                requests: words(&requests.all),
-                degraded: target.degraded(),
-                left_alone_until: left_alone.get(&identity).copied(),
-            });
-            counted.of_apps.insert(identity, requests.of_apps);
+    /// Returns the documents and connections that summaries take names from.
+    pub(super) fn places(&self) -> Places {
+        Places::new(&self.provider, &self.provider.connections())
+    }
+
+    /// Adds the requests for each of these apps to its summary.
+    pub(super) fn count_requests(&self, apps: &mut [AppSummary]) {
+        let targets =
+            self.provider.connections().into_iter().map(|connection| (connection.identity, connection.target));
+        let targets: BTreeMap<TargetIdentity, Arc<dyn Target>> = targets.collect();
+        for app in apps {
+            app.requests =
+                targets.get(&app.target).map(|target| words(&target.requests_for(&app.app))).unwrap_or_default();
         }
-        counted
+    }
+
+    /// Adds the requests to each of these targets, and those for each app.
+    pub(super) fn count_all_requests(&self, targets: &mut [TargetStanding], apps: &mut [AppSummary]) {
+        let mut of_apps = BTreeMap::new();
+        for Connection { name, identity, target, .. } in self.provider.connections() {
+            let requests = target.request_counts();
+            for standing in targets.iter_mut().filter(|standing| standing.target == name) {
+                standing.requests = words(&requests.all);
+            }
+            of_apps.insert(identity, requests.of_apps);
+        }
+        for app in apps {
+            let tally = of_apps.get(&app.target).and_then(|apps| apps.get(&app.app));
+            app.requests = tally.map(words).unwrap_or_default();
+        }
     }
 
     /// Returns the unhealthy objects of an app, as far as its target gives reasons. Empty if all
@@ -130,7 +111,7 @@ impl Answers {
         let objects = tree.objects.into_iter().map(object).collect();
         let AppStatus { facts, observed, drifts, remarks, .. } = status;
         let target = facts.target.clone();
-        let target_name = self.counted(&BTreeMap::new()).name_of(&app, &target);
+        let target_name = self.places().name_of(&app, &target);
         Ok(AppTree { app, target, target_name, now, objects, observed, drifts, remarks, unseen: tree.unseen })
     }
 

@@ -1,30 +1,31 @@
 //! Summaries of apps: the state of each, what is wrong although it may be converged, and the most
 //! important fact for a person.
 
+use std::collections::BTreeMap;
+
 use setpoint_api::answer::{AppProblem, AppState, AppSummary, RefusedVersion, SetBack};
 use setpoint_core::hold::{Hold, HoldReason};
 use setpoint_core::live::Health;
 use setpoint_core::modes::Cause;
 use setpoint_core::name::AppId;
 use setpoint_core::report::{RetentionReason, Why, Withheld};
-use setpoint_documents::{AppSpec, Label};
 use setpoint_engine::machine::{AppStatus, Refused};
 
-use super::showing::Counted;
+use super::fleet::{Place, Places};
 use crate::show;
 
-pub(super) fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> AppSummary {
-    let document = counted.document_of(app);
-    let text = |of: fn(&AppSpec) -> &Label| document.map(|document| of(&document.spec).to_string()).unwrap_or_default();
+/// Returns the summary of an app, without the number of requests for it.
+pub(super) fn summary(app: &AppId, status: &AppStatus, places: &Places) -> AppSummary {
+    let Place { component, environment, labels } = places.place_of(app);
     AppSummary {
         app: app.clone(),
-        component: text(|spec| &spec.component),
-        environment: text(|spec| &spec.environment),
-        labels: document.map(|document| document.labels.clone()).unwrap_or_default(),
+        component,
+        environment,
+        labels,
         state: state_of(status),
         problems: problems(status),
         target: status.facts.target.clone(),
-        target_name: counted.name_of(app, &status.facts.target),
+        target_name: places.name_of(app, &status.facts.target),
         moved_to: status.moved_to.clone(),
         accepted: status.facts.accepted.clone(),
         health: status.health,
@@ -34,7 +35,7 @@ pub(super) fn summary(app: &AppId, status: &AppStatus, counted: &Counted) -> App
         withheld: status.report.len(),
         note: note_of(app, status),
         set_back: set_back_of(app, status),
-        requests: counted.of(app, &status.facts.target),
+        requests: BTreeMap::new(),
     }
 }
 

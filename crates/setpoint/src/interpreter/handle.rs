@@ -1,14 +1,14 @@
 //! The interface of a running interpreter for the rest of the process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::key::Key;
 use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
-use setpoint_core::time::Span;
-use setpoint_engine::machine::{AppStatus, Standing, WhatIf};
+use setpoint_core::time::{Span, Timestamp};
+use setpoint_engine::machine::{AppStatus, Changes, Standing, StoreStatus, WhatIf};
 use setpoint_engine::{Command, Controls, Declined, Event, Machine};
 use setpoint_ledger::LedgerError;
 use setpoint_target::{Asker, Wanted};
@@ -58,6 +58,46 @@ pub enum StopError {
     Crashed,
 }
 
+/// The number of parts of statuses that are read in one visit to the engine, which waits meanwhile.
+pub const PORTION: usize = 500;
+
+/// What may have become different, with its current status.
+#[derive(Debug)]
+pub struct Renewed {
+    pub changes: Changes,
+    pub holding: bool,
+    /// Targets that failed too often, and until when they are left alone.
+    pub left_alone: BTreeMap<TargetIdentity, Timestamp>,
+    /// The changed stores; `None` for one that is gone.
+    pub stores: BTreeMap<StoreName, Option<StoreStatus>>,
+    /// The first portion of the changed apps, or of all apps if all of them changed.
+    pub apps: Vec<(AppId, Option<AppStatus>)>,
+}
+
+impl Renewed {
+    fn take(machine: &mut Machine, all: bool) -> Self {
+        if all {
+            machine.watch_changes(false);
+        }
+        machine.watch_changes(true);
+        let changes = machine.take_changes();
+        let first: Vec<_> = changes.apps.iter().take(PORTION).cloned().collect();
+        let (stores, apps) = if changes.all {
+            let stores = machine.store_statuses().into_iter().map(|(store, status)| (store, Some(status)));
+            (stores.collect(), statuses_after(machine, None))
+        } else {
+            let stores = changes.stores.iter().map(|store| (store.clone(), machine.store_status(store)));
+            (stores.collect(), machine.statuses(&first, PORTION))
+        };
+        Self { changes, holding: machine.is_holding(), left_alone: machine.left_alone(), stores, apps }
+    }
+}
+
+fn statuses_after(machine: &Machine, after: Option<&AppId>) -> Vec<(AppId, Option<AppStatus>)> {
+    let portion = machine.statuses_after(after, PORTION).into_iter();
+    portion.map(|(app, status)| (app, Some(status))).collect()
+}
+
 impl Handle {
     pub(super) fn new(
         messages: mpsc::Sender<Message>,
@@ -100,6 +140,36 @@ impl Handle {
     /// Reports whether the engine holds the ledger.
     pub async fn is_holding(&self) -> Result<bool, Ended> {
         self.ask(|machine| machine.is_holding()).await
+    }
+
+    /// Returns what may have become different since the last call, and its current status. The
+    /// engine collects changes from the first call on, which returns everything; so does a call for
+    /// `all`.
+    pub async fn take_changes(&self, all: bool) -> Result<Renewed, Ended> {
+        self.ask(move |machine| Renewed::take(machine, all)).await
+    }
+
+    /// Ends the collection of changes.
+    pub async fn forget_changes(&self) -> Result<(), Ended> {
+        self.ask(|machine| machine.watch_changes(false)).await
+    }
+
+    /// Returns the status of these apps, as far as they fit into one portion; `None` for apps that
+    /// are gone.
+    pub async fn statuses(&self, apps: Vec<AppId>) -> Result<Vec<(AppId, Option<AppStatus>)>, Ended> {
+        self.ask(move |machine| machine.statuses(&apps, PORTION)).await
+    }
+
+    /// Returns one portion of the status of all apps, after the given one. After the last app it is
+    /// empty.
+    pub async fn statuses_after(&self, after: Option<AppId>) -> Result<Vec<(AppId, Option<AppStatus>)>, Ended> {
+        self.ask(move |machine| statuses_after(machine, after.as_ref())).await
+    }
+
+    /// Returns the names of all apps; `None` if they are not known, because this process is not the
+    /// writer of the log.
+    pub async fn app_names(&self) -> Result<Option<Vec<AppId>>, Ended> {
+        self.ask(|machine| machine.is_holding().then(|| machine.app_names())).await
     }
 
     /// Returns the keys that an app owns.

@@ -83,6 +83,11 @@ impl Counts {
         Requests { all: words(&counted.all), of_apps: of_apps.collect() }
     }
 
+    /// Returns the counts of one app in words.
+    pub(crate) fn told_of(&self, app: &AppId) -> setpoint_target::Tally {
+        self.of_app(app).iter().map(|(call, count)| (call.word(), *count)).collect()
+    }
+
     fn counted(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
