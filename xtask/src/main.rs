@@ -41,6 +41,7 @@ Usage: cargo xtask <chore>
   bench host                       measure how files are held, against Puppet and Ansible
   bench kube [MEASUREMENT [SIZE]]  measure how a cluster is held, against a bare client and kubectl
   bench render                     measure how kustomizations are rendered, against kustomize and its library
+  bench server [fleet [SIZE]]      measure how the API serves fleets of up to SIZE apps (50,000)
   fuzz kustomize [--cases N] [--seed S]
                                    compare generated kustomizations with kustomize (default: 10,000)
   baseline kustomize               record what kustomize makes of the fixtures of crates/kustomize

@@ -11,6 +11,7 @@ pub mod kube;
 pub mod machine;
 mod percentile;
 pub mod render;
+pub mod server;
 pub mod stopwatch;
 pub mod table;
 
@@ -47,13 +48,14 @@ fn measurements(suite: &str, size: Option<usize>) -> anyhow::Result<Vec<(&'stati
         let (taking, size) = (*taking, size.unwrap_or(*usual));
         (*name, Box::new(move |table: &mut Table| taking(size, table)) as Taking)
     };
-    ensure!(size.is_none() || suite == "kube", "the suite `{suite}` has one size; leave it out");
+    ensure!(size.is_none() || matches!(suite, "kube" | "server"), "the suite `{suite}` has one size; leave it out");
     Ok(match suite {
         "core" => core::MEASUREMENTS.iter().map(fixed).collect(),
         "host" => host::MEASUREMENTS.iter().map(fixed).collect(),
         "kube" => kube::MEASUREMENTS.iter().map(sized).collect(),
         "render" => render::MEASUREMENTS.iter().map(fixed).collect(),
-        other => bail!("there is no suite `{other}`; there are `core`, `host`, `kube` and `render`"),
+        "server" => server::MEASUREMENTS.iter().map(sized).collect(),
+        other => bail!("there is no suite `{other}`; there are `core`, `host`, `kube`, `render` and `server`"),
     })
 }
 

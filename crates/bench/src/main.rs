@@ -1,6 +1,6 @@
-//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host`, `kube` or
-//! `render`. To run one measurement alone, use `cargo xtask bench core ledger`; to run one of `kube`
-//! in another size than that of its bars, `cargo xtask bench kube rest 100`.
+//! Runs one suite of measurements and judges it: `cargo xtask bench core`, `host`, `kube`, `render`
+//! or `server`. To run one measurement alone, use `cargo xtask bench core ledger`; to run one of
+//! `kube` or `server` in another size than that of its bars, `cargo xtask bench kube rest 100`.
 //!
 //! Exit code 0 means that every bar was met; 1 that one was missed, that a peer is missing, or that
 //! nothing was measured.
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> anyhow::Result<bool> {
     if cfg!(debug_assertions) {
         bail!(
-            "this is a debug build, whose figures mean nothing; run `cargo xtask bench core`, `host`, `kube` or `render`"
+            "this is a debug build, whose figures mean nothing; run `cargo xtask bench core`, `host`, `kube`, `render` or `server`"
         );
     }
     // Memory is measured in a separate process: this one, started by the suite.
@@ -45,7 +45,9 @@ fn run(words: &[&str]) -> anyhow::Result<bool> {
         [suite] => (suite, None, None),
         [suite, only] => (suite, Some(*only), None),
         [suite, only, size] => (suite, Some(*only), Some(size.parse().context("the size is a number")?)),
-        _ => bail!("name a suite, `core`, `host`, `kube` or `render`, and perhaps one of its measurements and a size"),
+        _ => bail!(
+            "name a suite, `core`, `host`, `kube`, `render` or `server`, and perhaps one of its measurements and a size"
+        ),
     };
     let before = machine::describe();
     let table = setpoint_bench::measure(suite, only, size)?;

@@ -15,7 +15,7 @@ use setpoint_core::name::VersionId;
 use setpoint_engine::Settings;
 use setpoint_engine::machine::AppStatus;
 use tokio::runtime::Runtime;
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 
 use super::lab::{Lab, app};
 
@@ -46,6 +46,40 @@ impl Inside {
         };
         let running = RunningAgent::start(options).await?;
         Ok(Self { running, client: Client::new(socket_in(&lab.data())) })
+    }
+
+    /// Returns the API, without a socket.
+    pub(crate) fn api(&self) -> &dyn setpoint_api::Agent {
+        self.running.api()
+    }
+
+    /// Waits until exactly this many apps exist and are at rest. Reads the status of a fleet in
+    /// portions, a few times a second: all at once would be most of the memory of a large one.
+    pub(crate) async fn until_converged(&self, apps: usize) -> anyhow::Result<()> {
+        let waiting = async {
+            let mut turns = interval(Duration::from_millis(500));
+            loop {
+                turns.tick().await;
+                if self.at_rest().await? == Some(apps) {
+                    return anyhow::Ok(());
+                }
+            }
+        };
+        timeout(PATIENCE * 4, waiting).await.with_context(|| format!("{apps} apps did not converge in time"))?
+    }
+
+    /// Returns the number of apps; `None` if some are not at rest.
+    async fn at_rest(&self) -> anyhow::Result<Option<usize>> {
+        let (mut apps, mut last) = (0, None);
+        loop {
+            let portion = self.running.handle().statuses_after(last.take()).await?;
+            let Some((app, _)) = portion.last() else { return Ok(Some(apps)) };
+            last = Some(app.clone());
+            if !portion.iter().all(|(_, status)| status.as_ref().is_some_and(is_at_rest)) {
+                return Ok(None);
+            }
+            apps += portion.len();
+        }
     }
 
     /// Returns the number of renders since the start.

@@ -1,0 +1,177 @@
+//! Pages, searches and the change feed of growing fleets, and the memory of a reader. The apps have
+//! one object each, and the agent runs inside of the bench.
+
+use std::fmt::Write;
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use futures_util::StreamExt;
+use setpoint_api::agent::Parts;
+use setpoint_api::answer::{AppsPage, Change as FeedChange, FeedEvent};
+use setpoint_api::question::{AppsOrder, AppsQuestion, OrderKind, OrderRequest};
+use setpoint_api::{Agent, Caller};
+use setpoint_core::name::Actor;
+use setpoint_core::time::Span;
+use setpoint_store_git::Change;
+use tokio::time::timeout;
+
+use crate::agent::inside::{Inside, runtime};
+use crate::agent::lab::{Lab, app, control, write as document};
+use crate::percentile::percentile;
+use crate::stopwatch::Stopwatch;
+use crate::table::{Bar, Peer, Row, Table, Unit};
+
+const FLEETS: [usize; 4] = [100, 1_000, 10_000, 50_000];
+/// Requests of each kind.
+const REQUESTS: usize = 50;
+/// Orders whose events are awaited.
+const ORDERS: usize = 20;
+/// Documents in one file.
+const TOGETHER: usize = 500;
+/// Milliseconds.
+const PAGE_BAR: f64 = 50.0;
+const SEARCH_BAR: f64 = 100.0;
+/// Kilobytes.
+const SIZE_BAR: f64 = 100.0;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) fn read_fleets(largest: usize, table: &mut Table) -> anyhow::Result<()> {
+    for apps in FLEETS.into_iter().filter(|apps| *apps <= largest) {
+        runtime()?.block_on(read(apps, table)).with_context(|| format!("with {apps} apps"))?;
+    }
+    ensure!(largest >= FLEETS[0], "the smallest fleet has {} apps", FLEETS[0]);
+    Ok(())
+}
+
+fn name(number: usize) -> String {
+    format!("app-{number:05}")
+}
+
+/// Creates a lab with this many apps. Every tenth is in production.
+fn lab(apps: usize) -> anyhow::Result<Lab> {
+    let lab = Lab::new()?;
+    let mut changes: Vec<Change> = vec![control("machine", "Target", "{ kind: memory }")?];
+    let numbers: Vec<usize> = (0..apps).collect();
+    for (file, numbers) in numbers.chunks(TOGETHER).enumerate() {
+        let mut documents = String::new();
+        for number in numbers {
+            let (name, component) = (name(*number), number % 50);
+            let environment = if number % 10 == 0 { "production" } else { "staging" };
+            write!(
+                documents,
+                "---\napiVersion: setpoint.dev/v1\nkind: App\nmetadata: {{ name: {name} }}\nspec:\n  component: component-{component}\n  environment: {environment}\n  inputs: [{{ name: main, store: bootstrap, path: apps/{name} }}]\n  target: machine\n"
+            )?;
+            let object =
+                format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: {name} }}\ndata: {{ level: info }}\n");
+            changes.push(document(&format!("apps/{name}/object.yaml"), object)?);
+        }
+        changes.push(document(&format!("setpoint/apps-{file}.yaml"), documents)?);
+    }
+    lab.commit(&changes)?;
+    Ok(lab)
+}
+
+async fn read(apps: usize, table: &mut Table) -> anyhow::Result<()> {
+    let lab = lab(apps)?;
+    let before = resident()?;
+    let begun = Stopwatch::start();
+    let agent = Inside::start(&lab).await?;
+    agent.until_converged(apps + 1).await?;
+    let row = |what: &str, unit, ours, bar| row(apps, what, unit, ours, bar);
+    table.add(row("first convergence", "s", begun.elapsed().as_secs_f64(), Bar::None));
+    let at_rest = resident()?;
+    table.add(row("memory per app without a reader", "kB", per_app(before, at_rest, apps), Bar::None));
+
+    let caller = Caller::local(Actor::new("bench")?);
+    let begun = Stopwatch::start();
+    let page = agent.api().apps(&caller, AppsQuestion::default()).await?;
+    table.add(row("the first request, which reads all apps", "ms", milliseconds(&begun), Bar::None));
+    ensure!(page.total == apps + 1, "{} apps are listed", page.total);
+    let with_reader = resident()?;
+    table.add(row("memory per app that a reader adds", "kB", per_app(at_rest, with_reader, apps), Bar::None));
+    let size = serde_json::to_vec(&page)?.len() as f64 / 1e3;
+    table.add(row("the first page, size of its JSON", "kB", size, Bar::Figure(SIZE_BAR)));
+
+    let sorted = AppsQuestion { sort: AppsOrder::Worst, ..AppsQuestion::default() };
+    let filtered = AppsQuestion {
+        environment: Some("production".to_owned()),
+        component: Some("component-20".to_owned()),
+        ..AppsQuestion::default()
+    };
+    let search = AppsQuestion { q: Some("STAGING 77".to_owned()), ..AppsQuestion::default() };
+    for (what, question, bar) in [
+        ("the first page, the worst first", sorted, PAGE_BAR),
+        ("a page with filters", filtered, PAGE_BAR),
+        ("a search for two words", search, SEARCH_BAR),
+    ] {
+        let (half, most) = time_pages(agent.api(), &caller, &question).await?;
+        table.add(row(&format!("{what}, p50"), "ms", half, Bar::None));
+        table.add(row(&format!("{what}, p99 of {REQUESTS}"), "ms", most, Bar::Figure(bar)));
+    }
+    let (half, most) = time_events(&agent, &caller, apps).await?;
+    table.add(row("an order is recorded → its event, p50", "ms", half, Bar::None));
+    table.add(row(&format!("an order is recorded → its event, worst of {ORDERS}"), "ms", most, Bar::None));
+    agent.stop().await
+}
+
+/// Returns the median and the 99th percentile of the times that a page takes, in milliseconds.
+async fn time_pages(agent: &dyn Agent, caller: &Caller, question: &AppsQuestion) -> anyhow::Result<(f64, f64)> {
+    let mut times = Vec::new();
+    for _ in 0..REQUESTS {
+        let begun = Stopwatch::start();
+        let page: AppsPage = agent.apps(caller, question.clone()).await?;
+        times.push(milliseconds(&begun));
+        ensure!(page.total > 0, "the page is empty");
+    }
+    times.sort_by(f64::total_cmp);
+    Ok((percentile(&times, 50), percentile(&times, 99)))
+}
+
+/// Returns the median and the longest time from the response to an order until the feed reports the
+/// app, in milliseconds.
+async fn time_events(agent: &Inside, caller: &Caller, apps: usize) -> anyhow::Result<(f64, f64)> {
+    let mut events = agent.api().events(caller, None).await?;
+    let first = timeout(PATIENCE, events.next()).await?.context("the feed has ended")?;
+    ensure!(first.change == FeedChange::Reload, "the feed began with {first:?}");
+    let mut times = Vec::new();
+    for number in 0..ORDERS {
+        let app = app(&name(number * (apps / ORDERS)))?;
+        let order = OrderKind::Suspend { length: Span::hours(1) };
+        let request = OrderRequest { app: app.clone(), reason: "a measurement".to_owned(), order };
+        agent.api().order(caller, request).await?;
+        let begun = Stopwatch::start();
+        timeout(PATIENCE, until_change(&mut events, &FeedChange::App { app })).await??;
+        times.push(milliseconds(&begun));
+    }
+    times.sort_by(f64::total_cmp);
+    Ok((percentile(&times, 50), percentile(&times, 100)))
+}
+
+async fn until_change(events: &mut Parts<FeedEvent>, wanted: &FeedChange) -> anyhow::Result<()> {
+    while let Some(event) = events.next().await {
+        if event.change == *wanted {
+            return Ok(());
+        }
+    }
+    bail!("the feed has ended")
+}
+
+fn milliseconds(begun: &Stopwatch) -> f64 {
+    begun.elapsed().as_secs_f64() * 1e3
+}
+
+/// Returns the resident memory of this process, in kilobytes.
+fn resident() -> anyhow::Result<f64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
+    size.context("the kernel reports memory in another form than expected")
+}
+
+fn per_app(before: f64, after: f64, apps: usize) -> f64 {
+    (after - before) * 1.024 / apps as f64
+}
+
+fn row(apps: usize, what: &str, unit: &'static str, ours: f64, bar: Bar) -> Row {
+    Row { what: format!("{apps} apps, {what}"), unit: Unit::Cost(unit), ours, peer: Peer::None, bar }
+}

@@ -1,0 +1,9 @@
+//! The API at the size of fleets: an agent that holds 100 to 50,000 apps on a target in memory, read
+//! by one reader.
+
+mod fleet;
+
+use crate::SizedMeasurement;
+
+/// All measurements of the suite. The size is that of the largest fleet.
+pub const MEASUREMENTS: &[SizedMeasurement] = &[("fleet", 50_000, fleet::read_fleets)];
