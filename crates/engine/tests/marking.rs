@@ -35,7 +35,7 @@ fn marked(stage: &mut Stage) -> BTreeSet<AppId> {
 #[test]
 fn an_event_marks_the_apps_that_it_is_about_and_no_others() {
     let mut stage = at_rest();
-    stage.step(Event::Hinted { target: target(), hint: Hint::Changed { keys: vec![key("b")] } });
+    stage.step(Event::Hinted { target: target(), hint: Hint::Changed { keys: [key("b")].into() } });
     stage.look_at_all();
     assert_eq!(marked(&mut stage), [app("b")].into());
     stage.order(1, "c", "a reason", Order::Suspend { until: at(START + 100) });

@@ -49,7 +49,7 @@ impl Inside {
     }
 
     /// Returns the API, without a socket.
-    pub(crate) fn api(&self) -> &dyn setpoint_api::Agent {
+    pub(crate) fn api(&self) -> std::sync::Arc<dyn setpoint_api::Agent> {
         self.running.api()
     }
 

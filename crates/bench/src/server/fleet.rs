@@ -105,7 +105,7 @@ async fn read(apps: usize, table: &mut Table) -> anyhow::Result<()> {
         ("a page with filters", filtered, PAGE_BAR),
         ("a search for two words", search, SEARCH_BAR),
     ] {
-        let (half, most) = time_pages(agent.api(), &caller, &question).await?;
+        let (half, most) = time_pages(agent.api().as_ref(), &caller, &question).await?;
         table.add(row(&format!("{what}, p50"), "ms", half, Bar::None));
         table.add(row(&format!("{what}, p99 of {REQUESTS}"), "ms", most, Bar::Figure(bar)));
     }
