@@ -402,7 +402,7 @@ async fn rights_follow_the_accepted_access_documents() {
         let overview = agent.api().overview(&caller).await.expect("it answers");
         overview.apps.iter().map(|app| app.app.to_string()).collect()
     };
-    assert_eq!(visible(&agent).await, ["web/cart", "web/tardy", "web/shop"]);
+    assert_eq!(visible(&agent).await, ["web/cart", "web/shop", "web/tardy"]);
 
     lab.remove("setpoint/access.yaml");
     lab.commit();
