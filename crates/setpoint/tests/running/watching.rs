@@ -4,10 +4,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use setpoint_api::question::OrderKind;
+use futures_util::StreamExt;
+use setpoint_api::Caller;
+use setpoint_api::answer::{AppState, Change};
+use setpoint_api::question::{AppsQuestion, OrderKind};
+use setpoint_core::name::Actor;
 use setpoint_core::time::Span;
 
-use super::lab::{Agent, Lab};
+use super::lab::{Agent, Lab, app};
 use crate::setpoint::command;
 
 /// A command that runs until the value is dropped, with its output in a file.
@@ -80,4 +84,35 @@ fn a_watch_without_an_agent_ends_with_an_error() {
     let lab = Lab::new();
     let run = lab.command(&["status", "--watch"]);
     assert!(run.code == Some(1) && run.complaints.contains("no agent is running"), "{run:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_is_on_the_next_page_and_the_feed_names_its_app_and_no_other() {
+    let mut lab = Lab::new();
+    for name in ["hello", "other"] {
+        lab.app(name).file(name, name, "Hello\n");
+    }
+    let version = lab.commit();
+    let mut agent = lab.start().await;
+    for name in ["hello", "other"] {
+        agent.until_converged(name, &version).await;
+    }
+    let caller = Caller::local(Actor::new("ada").expect("a plain name"));
+    let states = async |agent: &Agent| {
+        let page = agent.api().apps(&caller, AppsQuestion::default()).await.expect("it responds");
+        page.apps.into_iter().map(|app| (app.app.to_string(), app.state)).collect::<Vec<_>>()
+    };
+    let mut events = agent.api().events(&caller, None).await.expect("it responds");
+    assert_eq!(events.next().await.expect("an event").change, Change::Reload);
+    assert!(states(&agent).await.iter().all(|(_, state)| *state == AppState::Converged));
+
+    agent.order("hello", OrderKind::Suspend { length: Span::hours(1) }).await;
+    let suspended = ("default/hello".to_owned(), AppState::Suspended);
+    assert!(states(&agent).await.contains(&suspended), "a page is never older than its request");
+    let mut named = Vec::new();
+    while !named.contains(&Change::App { app: app("hello") }) {
+        named.push(events.next().await.expect("an event").change);
+    }
+    assert!(!named.contains(&Change::App { app: app("other") }), "{named:?}");
+    agent.stop().await;
 }
