@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Init, _: &Context, output: &mut impl Write) -> Res
     let folder = doors::absolute(&arguments.folder)
         .map_err(|error| could_not(format!("cannot resolve {}: {error}", arguments.folder.display())))?;
     let listen = arguments.listen.unwrap_or_else(free_address);
-    let made = Starter::make(&folder, listen, Clock::start()).map_err(could_not)?;
+    let made = Starter::make(&folder, Some(listen), Clock::start()).map_err(could_not)?;
     let shown = arguments.folder.display();
     writeln!(output, "created {} with commit {}", made.repository.display(), &made.version[..12])?;
     writeln!(output, "created {}", made.bootstrap.display())?;
@@ -71,9 +71,9 @@ pub(super) struct Starter {
 }
 
 impl Starter {
-    /// Creates a repository, a bootstrap document and the managed directory. The error is a message
-    /// for people.
-    pub(super) fn make(folder: &Path, listen: SocketAddr, clock: Clock) -> Result<Self, String> {
+    /// Creates a repository, a bootstrap document and the managed directory. Web pages are served at
+    /// `listen`, if it is set. The error is a message for people.
+    pub(super) fn make(folder: &Path, listen: Option<SocketAddr>, clock: Clock) -> Result<Self, String> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
             move |error: std::io::Error| format!("cannot create {path}: {error}")
@@ -108,7 +108,11 @@ pub(super) fn write(path: &str, text: &str) -> Change {
     Change::Write { path: StorePath::new(path).expect("a plain path"), bytes: text.as_bytes().to_vec() }
 }
 
-fn bootstrap_text(repository: &Path, listen: SocketAddr) -> String {
+fn bootstrap_text(repository: &Path, listen: Option<SocketAddr>) -> String {
+    let server = listen.map(|listen| {
+        let comment = "# Web pages and API. `setpoint run` prints a link that creates the first account.";
+        format!("  {comment}\n  server:\n    listen: {listen}\n")
+    });
     format!(
         "apiVersion: setpoint.dev/v1
 kind: Bootstrap
@@ -117,11 +121,9 @@ spec:
     url: {}
     interval: 1s
   path: setpoint/
-  # Web pages and API. `setpoint run` prints a link that creates the first account.
-  server:
-    listen: {listen}
-",
-        repository.display()
+{}",
+        repository.display(),
+        server.unwrap_or_default()
     )
 }
 

@@ -27,9 +27,9 @@ use crate::exit::Exit;
 #[command(after_help = "\
 Examples:
   setpoint demo                    run the demo and remove everything
-  setpoint demo --keep             keep the agent running at the end, with commands to try")]
+  setpoint demo --keep             keep the agent running at the end, with web pages and commands to try")]
 pub(super) struct Demo {
-    /// Keep everything running at the end, until Ctrl-C
+    /// Keep everything running at the end, with web pages, until Ctrl-C
     #[arg(long)]
     keep: bool,
 }
@@ -37,7 +37,7 @@ pub(super) struct Demo {
 pub(super) fn run(arguments: &Demo, context: &Context, output: &mut (impl Write + Send)) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let mut teller = Teller::new(output, &context.screen);
-        let mut stage = Stage::set().map_err(could_not)?;
+        let mut stage = Stage::set(arguments.keep).map_err(could_not)?;
         teller.opening(stage.folder())?;
         let ended = tokio::select! {
             told = story::tell(&mut stage, &mut teller, arguments.keep) => told,

@@ -23,6 +23,9 @@ const GLANCE: Span = Span::millis(10);
 /// The longest wait for any event of the story.
 const PATIENCE: Span = Span::seconds(60);
 
+/// The file with what the agent prints: its addresses.
+const PRINTED: &str = "agent.out";
+
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) clock: Clock,
@@ -34,12 +37,13 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Creates the directory, the repository and the first commit.
-    pub(super) fn set() -> Result<Self, String> {
+    /// Creates the directory, the repository and the first commit. The agent serves web pages if it
+    /// is to stay.
+    pub(super) fn set(with_pages: bool) -> Result<Self, String> {
         let clock = Clock::start();
         let folder = doors::temporary_folder("setpoint-demo")
             .map_err(|error| format!("cannot create a temporary directory: {error}"))?;
-        let starter = Starter::make(&folder, free_address(), clock)?;
+        let starter = Starter::make(&folder, with_pages.then(free_address), clock)?;
         let repository = LocalRepository::open(&starter.repository).map_err(|error| told(&error))?;
         let branch = Branch::parse("main").map_err(|error| told(&error))?;
         Ok(Self { clock, folder, starter, repository, branch, agent: None })
@@ -65,8 +69,11 @@ impl Stage {
     /// Starts the agent as a user would. Its standard error goes to a file next to its data.
     #[expect(clippy::disallowed_methods, reason = "the demo starts the agent as a user would")]
     pub(super) fn start_agent(&mut self) -> Result<(), String> {
-        let said = fs::OpenOptions::new().create(true).append(true).open(self.folder.join("agent.log"));
-        let said = said.map_err(|error| format!("cannot write the agent's log: {error}"))?;
+        let file = |name: &str| {
+            let file = fs::OpenOptions::new().create(true).append(true).open(self.folder.join(name));
+            file.map_err(|error| format!("cannot write the agent's log: {error}"))
+        };
+        let (printed, logged) = (file(PRINTED)?, file("agent.log")?);
         let program = doors::this_program().map_err(|error| format!("cannot find the setpoint program: {error}"))?;
         let agent = Command::new(program)
             .args(["run", "--config"])
@@ -74,12 +81,20 @@ impl Stage {
             .arg("--data")
             .arg(self.data())
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(said)
+            .stdout(printed)
+            .stderr(logged)
             .kill_on_drop(true)
             .spawn();
         self.agent = Some(agent.map_err(|error| format!("cannot start the agent: {error}"))?);
         Ok(())
+    }
+
+    /// Returns the link that the agent printed last, which creates the first account.
+    pub(super) fn set_up_link(&self) -> Option<String> {
+        let printed = fs::read_to_string(self.folder.join(PRINTED)).ok()?;
+        let link =
+            printed.lines().rev().find_map(|line| line.split_whitespace().find(|word| word.contains("/set-up?")));
+        link.map(ToOwned::to_owned)
     }
 
     /// Sends SIGKILL: the agent gets no chance to clean up.

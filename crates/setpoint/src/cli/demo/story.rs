@@ -224,7 +224,12 @@ async fn prove<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Resul
 }
 
 async fn stay<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
-    teller.chapter("The agent keeps running. Try, in another terminal:")?;
+    if let Some(link) = stage.set_up_link() {
+        teller
+            .chapter("The agent keeps running. Open its web pages with this link, and choose a name and a password:")?;
+        teller.seen(&link)?;
+    }
+    teller.chapter("Or try, in another terminal:")?;
     let data = stage.data();
     let data = data.display();
     for command in ["status", "why hello", "get fleet", "drift", "history --limit 20", "plan"] {
