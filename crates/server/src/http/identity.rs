@@ -13,7 +13,7 @@ use setpoint_api::{Caller, Principal, Problem, ProblemKind, Rights, Via};
 use setpoint_core::name::Actor;
 
 use super::client::{Peer, client};
-use super::{Shared, SharedState};
+use super::{Settings, Shared, SharedState};
 
 /// The name of the session's cookie. Browsers refuse the prefix without `Secure` and `Path=/`, or
 /// with a domain, so no other host can set it.
@@ -53,7 +53,7 @@ pub(super) async fn identify(State(shared): SharedState, mut request: Request, n
     };
     let changes = !request.method().is_safe();
     let by_token = matches!(identified, Some(Identified { sign_in: SignIn::Token(_), .. }));
-    if changes && !by_token && is_foreign(request.headers()) {
+    if changes && !by_token && is_foreign(request.headers(), &shared.settings) {
         return forged().into_response();
     }
     let is_api = request.uri().path().starts_with("/api/");
@@ -175,13 +175,15 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Reports whether a browser sent the request for a page of another site.
-fn is_foreign(headers: &HeaderMap) -> bool {
+/// Reports whether a browser sent the request for a page of another site. Behind a proxy, the
+/// origin of our own pages is that of the configured URL, and the `Host` header may be another one.
+fn is_foreign(headers: &HeaderMap, settings: &Settings) -> bool {
     let of_other_site = text(headers, &FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"));
     let of_other_origin = headers.get(ORIGIN).is_some_and(|origin| {
         let origin = origin.to_str().unwrap_or_default();
         let host = origin.split_once("://").map(|(_, host)| host);
-        host.is_none() || host != text(headers, &HOST)
+        let is_host = host.is_some() && host == text(headers, &HOST);
+        !is_host && origin != settings.origin()
     });
     of_other_site || of_other_origin
 }
@@ -209,15 +211,34 @@ mod tests {
         pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
     }
 
+    fn is_foreign(pairs: &[(&'static str, &'static str)]) -> bool {
+        let settings = Settings {
+            listen: "127.0.0.1:7070".parse().expect("an address"),
+            tls: None,
+            url: "https://ops.example/setpoint".to_owned(),
+            trusted_proxies: [].into(),
+        };
+        super::is_foreign(&headers(pairs), &settings)
+    }
+
     #[test]
     fn a_request_from_a_page_of_another_site_is_foreign() {
-        let ours = [("host", "setpoint.example"), ("origin", "https://setpoint.example")];
-        assert!(!is_foreign(&headers(&ours)));
-        assert!(!is_foreign(&headers(&[("host", "setpoint.example")])), "no browser sent it");
-        assert!(is_foreign(&headers(&[("host", "setpoint.example"), ("origin", "https://evil.example")])));
-        assert!(is_foreign(&headers(&[("host", "setpoint.example"), ("origin", "null")])));
-        assert!(is_foreign(&headers(&[("sec-fetch-site", "cross-site")])));
-        assert!(is_foreign(&headers(&[("sec-fetch-site", "same-site")])), "a neighbour is not this server");
+        let host = ("host", "127.0.0.1:7070");
+        assert!(!is_foreign(&[host, ("origin", "http://127.0.0.1:7070")]));
+        assert!(!is_foreign(&[host]), "no browser sent it");
+        assert!(is_foreign(&[host, ("origin", "https://evil.example")]));
+        assert!(is_foreign(&[host, ("origin", "null")]));
+        assert!(is_foreign(&[("origin", "https://evil.example")]), "without a host, no origin is ours");
+        assert!(is_foreign(&[host, ("sec-fetch-site", "cross-site")]));
+        assert!(is_foreign(&[host, ("sec-fetch-site", "same-site")]), "a neighbour is not this server");
+    }
+
+    #[test]
+    fn behind_a_proxy_the_origin_of_the_configured_url_is_ours() {
+        let host = ("host", "10.0.0.7:7070");
+        assert!(!is_foreign(&[host, ("origin", "https://ops.example")]));
+        assert!(is_foreign(&[host, ("origin", "https://ops.example.evil")]));
+        assert!(is_foreign(&[host, ("origin", "http://ops.example")]), "not over another scheme");
     }
 
     #[test]

@@ -50,6 +50,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns the scheme and the host of the URL, as browsers send them.
+    pub fn origin(&self) -> &str {
+        let scheme = self.url.find("://").map_or(0, |end| end + "://".len());
+        let end = self.url[scheme..].find('/').map_or(self.url.len(), |end| scheme + end);
+        &self.url[..end]
+    }
+
     /// Returns the path of the URL: it precedes every path of the server, and is usually empty.
     pub fn base(&self) -> &str {
         let rest = self.url.split_once("://").map_or("", |(_, rest)| rest);

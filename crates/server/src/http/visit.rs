@@ -69,8 +69,10 @@ impl FromRequestParts<Arc<Shared>> for Visit {
             // The script of an open page must not put the sign-in form into it.
             _ if fragment => Err(StatusCode::UNAUTHORIZED.into_response()),
             _ => {
+                // The router has removed the base path.
                 let next = head.uri.path_and_query().map_or("/", |path| path.as_str());
-                let query = address::query([("next", next)]);
+                let next = format!("{}{next}", shared.base());
+                let query = address::query([("next", next.as_str())]);
                 Err(redirect(&format!("{}/sign-in{query}", shared.base())))
             }
         }

@@ -50,8 +50,8 @@ pub(crate) struct Lab {
     anchor: Option<PathBuf>,
     /// Programs that may render, with their digests.
     renderers: Vec<(PathBuf, String)>,
-    /// The address of the HTTP server.
-    server: Option<SocketAddr>,
+    /// The fields of the HTTP server.
+    server: Option<String>,
     pub(crate) settings: Settings,
     /// The cluster that agents run in.
     pub(crate) own_cluster: Option<OwnCluster>,
@@ -127,8 +127,14 @@ impl Lab {
         let [.., high, low] = std::process::id().to_be_bytes();
         let number = LABS.fetch_add(1, Ordering::Relaxed);
         let address = SocketAddr::from(([127, high, low, number], 7070));
-        self.server = Some(address);
+        self.server = Some(format!("listen: '{address}'"));
         address
+    }
+
+    /// Adds fields to the HTTP server.
+    pub(crate) fn serve_with(&mut self, more: &str) {
+        let server = self.server.as_mut().expect("it serves HTTP");
+        server.push_str(&format!(", {more}"));
     }
 
     /// Declares a control document.
@@ -206,7 +212,7 @@ impl Lab {
             "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n{}{renderers}{}",
             self.store,
             anchor.unwrap_or_default(),
-            self.server.map(|listen| format!("  server: {{ listen: '{listen}' }}\n")).unwrap_or_default()
+            self.server.as_ref().map(|server| format!("  server: {{ {server} }}\n")).unwrap_or_default()
         );
         fs::write(&path, text).expect("the folder is ours");
         path

@@ -2,6 +2,7 @@
 
 mod browser;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use setpoint_api::question::{HistoryQuestion, OrderKind};
@@ -53,14 +54,21 @@ fn lab() -> Lab {
 /// Starts an agent whose app has converged, with an administrator that is signed in.
 async fn served(lab: &mut Lab) -> (Agent, Browser) {
     let address = lab.serve();
+    served_at(lab, address, "").await
+}
+
+/// Starts such an agent, whose paths have this one before them.
+async fn served_at(lab: &mut Lab, address: SocketAddr, base: &str) -> (Agent, Browser) {
     let version = lab.commit();
     std::fs::create_dir_all(lab.at("etc")).expect("it is ours");
     let mut agent = lab.start().await;
     agent.until_converged("web", &version).await;
     let mut browser = Browser::new(address);
     let token = agent.set_up_token().expect("there is no account yet");
-    let created = browser.post("/set-up", &[("token", &token), ("account", NAME), ("password", PASSWORD)]).await;
-    assert_eq!((created.status, created.header("location")), (303, "/apps"), "{}", created.body);
+    let fields = [("token", token.as_str()), ("account", NAME), ("password", PASSWORD)];
+    let created = browser.post(&format!("{base}/set-up"), &fields).await;
+    let expected = format!("{base}/apps");
+    assert_eq!((created.status, created.header("location")), (303, expected.as_str()), "{}", created.body);
     (agent, browser)
 }
 
@@ -320,6 +328,30 @@ async fn the_feed_reports_a_change_after_the_position_of_a_page() {
     until("event: reload").await;
     agent.order("web", OrderKind::Suspend { length: Span::hours(1) }).await;
     until("event: app").await;
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn behind_a_proxy_all_paths_are_below_that_of_the_url() {
+    let mut lab = lab();
+    let address = lab.serve();
+    lab.serve_with("url: 'https://ops.example/setpoint', trustedProxies: [127.0.0.1]");
+    let (agent, browser) = served_at(&mut lab, address, "/setpoint").await;
+    let page = browser.get("/setpoint/apps").await;
+    assert_eq!(page.status, 200);
+    for link in page.body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(link.starts_with("/setpoint/") || link.starts_with('#'), "{link}");
+    }
+    assert_eq!(browser.get("/setpoint/api/v1/apps").await.status, 200);
+    assert_eq!(browser.get("/apps").await.status, 404);
+    let stranger = Browser::new(address);
+    let sign_in = stranger.get("/setpoint/drift").await.header("location").to_owned();
+    assert_eq!(sign_in, "/setpoint/sign-in?next=%2Fsetpoint%2Fdrift");
+    let csrf = browser.get("/setpoint/apps/default/web/order?order=suspend").await.field("csrf");
+    let fields = [("csrf", csrf.as_str()), ("order", "suspend"), ("reason", "night"), ("length", "1h")];
+    let path = "/setpoint/apps/default/web/orders";
+    let ordered = browser.clone().post_with(path, "origin: https://ops.example\r\n", &fields).await;
+    assert_eq!((ordered.status, ordered.header("location")), (303, "/setpoint/apps/default/web"));
     agent.stop().await;
 }
 
