@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use setpoint_api::question::{HistoryQuestion, OrderKind};
 use setpoint_core::time::Span;
+use setpoint_testbed::tls::Authority;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -352,6 +353,39 @@ async fn behind_a_proxy_all_paths_are_below_that_of_the_url() {
     let path = "/setpoint/apps/default/web/orders";
     let ordered = browser.clone().post_with(path, "origin: https://ops.example\r\n", &fields).await;
     assert_eq!((ordered.status, ordered.header("location")), (303, "/setpoint/apps/default/web"));
+    agent.stop().await;
+}
+
+/// Requests a page over TLS, as a client that trusts only this authority.
+async fn over_tls(address: SocketAddr, authority: &Authority) -> Result<String, reqwest::Error> {
+    let trusted = reqwest::Certificate::from_pem(authority.pem().as_bytes()).expect("a certificate");
+    let client = reqwest::Client::builder().tls_certs_only([trusted]).resolve("localhost", address).no_proxy();
+    let url = format!("https://localhost:{}/healthz", address.port());
+    client.build().expect("a client").get(url).send().await?.text().await
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_replaced_is_used_for_new_connections() {
+    let mut lab = lab();
+    let address = lab.serve();
+    let (certificate, key) = (lab.path().join("tls.crt"), lab.path().join("tls.key"));
+    let install = |authority: &Authority| {
+        let pair = authority.for_loopback();
+        std::fs::write(&certificate, pair.certificate).expect("it is ours");
+        std::fs::write(&key, pair.key).expect("it is ours");
+    };
+    let (first, second) = (Authority::fresh(), Authority::fresh());
+    install(&first);
+    lab.serve_with(&format!("tls: {{ certificateFile: {}, keyFile: {} }}", certificate.display(), key.display()));
+    lab.commit();
+    let agent = lab.start().await;
+    assert_eq!(over_tls(address, &first).await.expect("a response"), "ok\n");
+    assert!(over_tls(address, &second).await.is_err(), "another authority has not signed it");
+    std::fs::write(&certificate, "half a certificate").expect("it is ours");
+    assert_eq!(over_tls(address, &first).await.expect("the former certificate is in force"), "ok\n");
+    install(&second);
+    assert_eq!(over_tls(address, &second).await.expect("a response"), "ok\n");
+    assert_eq!(Browser::new(address).get("/healthz").await.status, 0, "nothing is served without TLS");
     agent.stop().await;
 }
 
