@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use setpoint_core::name::AppId;
 
 use crate::answer::{
-    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord, LedgerStanding,
-    LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord,
+    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
 };
 use crate::caller::Caller;
 use crate::question::{
@@ -67,6 +67,9 @@ impl Problem {
 /// a caller may not see does not exist for it.
 pub trait Agent: Send + Sync + fmt::Debug {
     fn overview<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Overview>;
+
+    /// Returns all apps without copying them, for pages in this process. The routes do not offer it.
+    fn fleet<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Fleet>;
 
     /// Reports whether the agent holds its ledger. Costs little, whatever the number of apps.
     fn ledger<'a>(&'a self, caller: &'a Caller) -> Reply<'a, LedgerStanding>;

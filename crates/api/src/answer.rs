@@ -215,6 +215,16 @@ pub struct AppSummary {
     pub requests: Tally,
 }
 
+/// All apps, for pages that group and count them. The summaries are shared with the agent, and
+/// lack the requests for each app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fleet {
+    /// Everything but the apps.
+    pub overview: Overview,
+    pub apps: Vec<Arc<AppSummary>>,
+}
+
 /// One page of apps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -2,7 +2,7 @@
 //! real agent would get in the way.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -24,9 +24,9 @@ use setpoint_core::version::Revision;
 use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
     AppDetail, AppPlan, AppProblem, AppState, AppSummary, AppTree, AppsPage, Change, DriftRecord, Explained,
-    ExplainedField, FeedEvent, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview,
-    PlanAnswer, PlanStep, RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding, Tally,
-    TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionNote,
+    ExplainedField, FeedEvent, Fleet, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered,
+    Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding,
+    Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionNote,
 };
 use crate::caller::Caller;
 use crate::question::{
@@ -104,6 +104,12 @@ impl CannedAgent {
 impl Agent for CannedAgent {
     fn overview<'a>(&'a self, _: &'a Caller) -> Reply<'a, Overview> {
         Box::pin(async { Ok(self.overview.clone()) })
+    }
+
+    fn fleet<'a>(&'a self, _: &'a Caller) -> Reply<'a, Fleet> {
+        let apps = self.overview.apps.iter().cloned().map(Arc::new).collect();
+        let overview = Overview { apps: Vec::new(), ..self.overview.clone() };
+        Box::pin(async move { Ok(Fleet { overview, apps }) })
     }
 
     fn ledger<'a>(&'a self, _: &'a Caller) -> Reply<'a, LedgerStanding> {

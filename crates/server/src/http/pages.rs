@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use setpoint_api::answer::{AppPlan, AppSummary};
+use setpoint_api::answer::{AppPlan, AppSummary, Fleet};
 use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, PlanRequest};
 use setpoint_api::rights::{Subject, Verb};
 use setpoint_api::{Caller, Problem, ProblemKind};
@@ -72,8 +72,9 @@ fn shown(shared: &Shared, visit: &Visit, page: Result<String, Problem>) -> Respo
 }
 
 async fn fleet(State(shared): SharedState, visit: Visit) -> Response {
-    let page = shared.agent.overview(&visit.caller).await.map(|overview| {
-        let view = FleetView::new(&overview.apps, FleetQuery::parse(&visit.query), overview.now);
+    let page = shared.agent.fleet(&visit.caller).await.map(|Fleet { overview, apps }| {
+        let apps = apps.iter().map(|app| &**app);
+        let view = FleetView::new(apps, FleetQuery::parse(&visit.query), overview.now);
         let view = view.with_alerts(alerts::of(&overview));
         let chrome = visit.chrome(&shared, "Apps", Section::Apps);
         fleet::page(&Chrome { position: overview.position, ..chrome }, &view)
@@ -196,7 +197,7 @@ async fn drift(State(shared): SharedState, visit: Visit) -> Response {
 }
 
 async fn stores(State(shared): SharedState, visit: Visit) -> Response {
-    let page = shared.agent.overview(&visit.caller).await.map(|overview| {
+    let page = shared.agent.fleet(&visit.caller).await.map(|Fleet { overview, .. }| {
         let chrome = visit.chrome(&shared, "Stores", Section::Stores);
         let view = StoresView { stores: overview.stores };
         stores::page(&Chrome { position: overview.position, ..chrome }, &view)
@@ -205,7 +206,7 @@ async fn stores(State(shared): SharedState, visit: Visit) -> Response {
 }
 
 async fn targets(State(shared): SharedState, visit: Visit) -> Response {
-    let page = shared.agent.overview(&visit.caller).await.map(|overview| {
+    let page = shared.agent.fleet(&visit.caller).await.map(|Fleet { overview, .. }| {
         let chrome = visit.chrome(&shared, "Targets", Section::Targets);
         targets::page(&Chrome { position: overview.position, ..chrome }, &TargetsView::of(&overview))
     });

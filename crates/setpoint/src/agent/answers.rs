@@ -1,6 +1,5 @@
 //! Serves the requests of the API from the machine, the ledger and the stores.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -8,7 +7,7 @@ use std::time::Duration;
 
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
-    AppDetail, AppSummary, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord,
+    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord,
     LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, ResourceLine, VersionNote,
 };
 use setpoint_api::question::{
@@ -234,24 +233,33 @@ fn unread(error: &LedgerError) -> Problem {
 
 impl Answers {
     /// Returns the summaries of all apps that a caller may see, with the rest of the overview.
-    pub(super) async fn overview_of(&self, view: &View) -> Result<Overview, Problem> {
+    async fn overview_of(&self, view: &View) -> Result<Overview, Problem> {
+        let Fleet { mut overview, apps } = self.fleet_of(view).await?;
+        overview.apps = apps.into_iter().map(Arc::unwrap_or_clone).collect();
+        self.count_requests(&mut overview.apps);
+        Ok(overview)
+    }
+
+    /// Returns the summaries of all apps that a caller may see, without copies, and the rest of the
+    /// overview.
+    async fn fleet_of(&self, view: &View) -> Result<Fleet, Problem> {
         let position = self.feed.position();
         let fleet = self.fleet().await?;
-        let mut apps: Vec<AppSummary> = view.visible(&fleet.apps).map(Cow::into_owned).collect();
+        let apps = view.visible(&fleet.apps);
         let mut targets: Vec<_> = fleet.targets.into_values().filter(|it| view.sees_target(&it.target)).collect();
         let mut on_targets = BTreeMap::<_, usize>::new();
         apps.iter().for_each(|app| *on_targets.entry(&app.target).or_default() += 1);
         for target in &mut targets {
             target.apps = on_targets.get(&target.identity).copied().unwrap_or_default();
         }
-        self.count_all_requests(&mut targets, &mut apps);
+        self.count_target_requests(&mut targets);
         // The requests to a target are those of all apps on it.
         let hidden = targets.iter_mut().filter(|target| !view.sees_whole_target(&target.target));
         hidden.for_each(|target| target.requests.clear());
         let mut unreached = self.provider.unreached();
         unreached.retain(|target| view.sees_target(&target.target));
         unreached.iter_mut().for_each(|target| target.waiting.retain(|app| view.sees(app)));
-        Ok(Overview {
+        let overview = Overview {
             now: self.clock.now(),
             position,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -259,8 +267,9 @@ impl Answers {
             stores: fleet.stores.into_values().filter(|it| view.sees_store(&it.store)).collect(),
             targets,
             unreached,
-            apps,
-        })
+            apps: Vec::new(),
+        };
+        Ok(Fleet { overview, apps })
     }
 
     async fn ledger_standing(&self, holding: bool, view: &View) -> LedgerStanding {
@@ -299,6 +308,10 @@ impl Agent for Answers {
         Box::pin(async move { self.overview_of(&self.view(caller)).await })
     }
 
+    fn fleet<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Fleet> {
+        Box::pin(async move { self.fleet_of(&self.view(caller)).await })
+    }
+
     fn ledger<'a>(&'a self, caller: &'a Caller) -> Reply<'a, LedgerStanding> {
         Box::pin(async move {
             let holding = self.handle.is_holding().await.map_err(ended)?;
@@ -310,7 +323,7 @@ impl Agent for Answers {
         Box::pin(async move {
             let (view, position) = (self.view(caller), self.feed.position());
             let fleet = self.fleet().await?;
-            let apps: Vec<_> = view.visible(&fleet.apps).collect();
+            let apps = view.visible(&fleet.apps);
             let mut page = selection::page(apps.iter().map(|app| &**app), &question, position)?;
             self.count_requests(&mut page.apps);
             Ok(page)

@@ -197,16 +197,17 @@ impl View {
 
     /// Returns the summaries that the caller may see, without the names of other apps. A search
     /// must not find what is replaced either.
-    pub(super) fn visible<'a>(&'a self, apps: &'a [Arc<AppSummary>]) -> impl Iterator<Item = Cow<'a, AppSummary>> {
+    pub(super) fn visible(&self, apps: &[Arc<AppSummary>]) -> Vec<Arc<AppSummary>> {
         let visible = apps.iter().filter(|app| self.sees(&app.app));
-        visible.map(|app| match &app.note {
+        let redacted = visible.map(|app| match &app.note {
             Some(note) if !self.sees_all() => {
                 let mut note = note.clone();
                 self.redact(&mut note);
-                Cow::Owned(AppSummary { note: Some(note), ..AppSummary::clone(app) })
+                Arc::new(AppSummary { note: Some(note), ..AppSummary::clone(app) })
             }
-            _ => Cow::Borrowed(&**app),
-        })
+            _ => Arc::clone(app),
+        });
+        redacted.collect()
     }
 
     pub(super) fn redact_plan(&self, plan: &mut AppPlan) {

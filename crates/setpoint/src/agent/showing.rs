@@ -50,19 +50,12 @@ impl Answers {
         }
     }
 
-    /// Adds the requests to each of these targets, and those for each app.
-    pub(super) fn count_all_requests(&self, targets: &mut [TargetStanding], apps: &mut [AppSummary]) {
-        let mut of_apps = BTreeMap::new();
-        for Connection { name, identity, target, .. } in self.provider.connections() {
-            let requests = target.request_counts();
-            for standing in targets.iter_mut().filter(|standing| standing.target == name) {
-                standing.requests = words(&requests.all);
+    /// Adds the requests to each of these targets.
+    pub(super) fn count_target_requests(&self, targets: &mut [TargetStanding]) {
+        for Connection { name, target, .. } in self.provider.connections() {
+            if let Some(standing) = targets.iter_mut().find(|standing| standing.target == name) {
+                standing.requests = words(&target.request_counts().all);
             }
-            of_apps.insert(identity, requests.of_apps);
-        }
-        for app in apps {
-            let tally = of_apps.get(&app.target).and_then(|apps| apps.get(&app.app));
-            app.requests = tally.map(words).unwrap_or_default();
         }
     }
 

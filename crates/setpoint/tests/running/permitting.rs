@@ -9,8 +9,8 @@ use futures_util::StreamExt;
 use serde::Serialize;
 use setpoint_api::agent::{Agent, Parts, Reply};
 use setpoint_api::answer::{
-    AppDetail, AppState, AppTree, AppsPage, Change, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord,
-    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+    AppDetail, AppState, AppTree, AppsPage, Change, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange,
+    HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
 };
 use setpoint_api::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest,
@@ -56,6 +56,7 @@ macro_rules! record {
 
 record! {
     overview() -> Overview;
+    fleet() -> Fleet;
     ledger() -> LedgerStanding;
     apps(question: AppsQuestion) -> AppsPage;
     app(app: AppId) -> AppDetail;
@@ -202,6 +203,7 @@ async fn about_all(agent: &dyn Agent, caller: &Caller) -> Vec<(&'static str, Out
     };
     vec![
         ("overview", text(agent.overview(caller).await)),
+        ("fleet", text(agent.fleet(caller).await)),
         ("ledger", text(agent.ledger(caller).await)),
         ("apps", text(agent.apps(caller, AppsQuestion::default()).await)),
         ("search", text(agent.apps(caller, q).await)),

@@ -36,7 +36,7 @@ pub struct FleetView {
 
 impl FleetView {
     /// Selects the apps of a query from those that the user may see.
-    pub fn new(apps: &[AppSummary], query: FleetQuery, now: Timestamp) -> Self {
+    pub fn new<'a>(apps: impl IntoIterator<Item = &'a AppSummary>, query: FleetQuery, now: Timestamp) -> Self {
         let selection = Selection::of(apps, &query);
         let shares = shares(selection.apps.iter().copied());
         let facets = selection.facets.iter().map(|facet| FacetMenu::of(facet, &query)).collect();

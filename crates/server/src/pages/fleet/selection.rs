@@ -37,11 +37,12 @@ pub(super) struct Facet {
 impl<'a> Selection<'a> {
     /// Selects apps. The counts of a filter ignore the filter itself: they are the numbers of apps
     /// that another value of it would select.
-    pub(super) fn of(apps: &'a [AppSummary], query: &FleetQuery) -> Self {
+    pub(super) fn of(apps: impl IntoIterator<Item = &'a AppSummary>, query: &FleetQuery) -> Self {
         let search = Search::new(&query.text);
         let mut tally = Tally::default();
         let (mut selected, mut considered, mut attention) = (Vec::new(), 0, 0);
-        for app in apps.iter().filter(|app| search.matches(app)) {
+        let mut total = 0;
+        for app in apps.into_iter().inspect(|_| total += 1).filter(|app| search.matches(app)) {
             let quiet = words::is_quiet(app);
             let mut missed = query.missed(app);
             let (first, second) = (missed.next(), missed.next());
@@ -66,7 +67,7 @@ impl<'a> Selection<'a> {
             selected.sort_by_cached_key(|app| place(app));
         }
         let facets = Field::ALL.into_iter().filter_map(|field| tally.facet(field, query)).collect();
-        Self { apps: selected, total: apps.len(), considered, attention, facets }
+        Self { apps: selected, total, considered, attention, facets }
     }
 }
 
