@@ -1,6 +1,7 @@
 //! Writes all pages with example data into a directory, for a browser:
 //! `cargo run -p setpoint-server --example preview -- /tmp/pages`.
 
+mod access;
 mod fleet;
 
 use std::path::{Path, PathBuf};
@@ -28,7 +29,8 @@ fn main() -> std::io::Result<()> {
     }
     let agent = CannedAgent::example();
     let overview = fleet::overview(&agent, 1_000);
-    for (name, html) in fleet_pages(&overview).into_iter().chain(app_pages(&agent)).chain(other_pages(&overview)) {
+    let pages = fleet_pages(&overview).into_iter().chain(app_pages(&agent)).chain(other_pages(&overview));
+    for (name, html) in pages.chain(access::pages(&chrome("Access", Section::Access))) {
         write(&name, html)?;
     }
     Ok(())
@@ -44,6 +46,8 @@ fn chrome(title: &str, active: Section) -> Chrome {
     Chrome {
         user: Some("erika.mustermann".to_owned()),
         csrf: "preview".to_owned(),
+        has_account: true,
+        administers: true,
         live: true,
         ..Chrome::new(title, active, NOON)
     }

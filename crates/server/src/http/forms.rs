@@ -193,7 +193,7 @@ async fn set_up(
 }
 
 /// Returns an error with its sources, as one text.
-fn whole(error: &AccountsError) -> String {
+pub(super) fn whole(error: &AccountsError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(next) = source {

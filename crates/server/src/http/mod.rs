@@ -4,8 +4,9 @@
 //! rest of the process), `listener` (connections and their limits), `tls`, `client` (the address of
 //! a request behind proxies), `identity` (the session or token of a request, and its protection
 //! against forgery), `headers`, `streams` (responses without an end), `visit` (what all pages need),
-//! `pages`, `forms` and `orders` (the routes).
+//! `pages`, `forms`, `orders` and `access` (the routes).
 
+mod access;
 mod client;
 mod forms;
 mod headers;
@@ -110,7 +111,8 @@ type SharedState = axum::extract::State<Arc<Shared>>;
 /// Returns all routes, below the base path.
 fn routes(shared: &Arc<Shared>) -> Router {
     let api = handlers::routes(Arc::clone(&shared.agent));
-    let pages = pages::routes().merge(forms::routes()).merge(orders::routes()).with_state(Arc::clone(shared));
+    let pages = pages::routes().merge(forms::routes()).merge(orders::routes()).merge(access::routes());
+    let pages = pages.with_state(Arc::clone(shared));
     let known = pages
         .fallback_service(api)
         .layer(from_fn_with_state(Arc::clone(shared), streams::limit))

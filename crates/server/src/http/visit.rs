@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use setpoint_accounts::Session;
+use setpoint_api::rights::Verb;
 use setpoint_api::{Caller, Problem, ProblemKind};
 
 use super::identity::SignIn;
@@ -33,6 +34,8 @@ impl Visit {
         Chrome {
             base: shared.base().to_owned(),
             user: Some(self.session.name.clone()),
+            has_account: self.account().is_some(),
+            administers: self.administers(),
             csrf: self.session.csrf.open().to_owned(),
             live: true,
             notice,
@@ -45,6 +48,16 @@ impl Visit {
     pub(super) fn problem(&self, shared: &Shared, problem: &Problem) -> Response {
         let chrome = self.chrome(shared, "Problem", Section::Other);
         problem_page(&Chrome { live: false, ..chrome }, problem)
+    }
+
+    /// Reports whether the visitor may administer accounts, tokens and sessions.
+    pub(super) fn administers(&self) -> bool {
+        self.caller.rights.allow_everywhere(Verb::Administer)
+    }
+
+    /// Returns the name of the visitor's local account. People of a provider have none.
+    pub(super) fn account(&self) -> Option<&str> {
+        self.session.actor.as_str().strip_prefix("account:")
     }
 
     /// Returns the value of a parameter of the query.

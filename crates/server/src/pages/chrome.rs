@@ -11,6 +11,10 @@ pub struct Chrome {
     pub base: String,
     /// The name of the user; `None` on pages before sign-in.
     pub user: Option<String>,
+    /// The user has a local account, and so a password to change.
+    pub has_account: bool,
+    /// The user may administer accounts, tokens and sessions.
+    pub administers: bool,
     /// The token that every form sends back.
     pub csrf: String,
     pub title: String,
@@ -33,6 +37,8 @@ impl Chrome {
         Self {
             base: String::new(),
             user: None,
+            has_account: false,
+            administers: false,
             csrf: String::new(),
             title: title.to_owned(),
             now,
@@ -44,9 +50,11 @@ impl Chrome {
         }
     }
 
-    /// Returns the sections of the navigation.
+    /// Returns the sections of the navigation that the user may open.
     pub(super) fn sections(&self) -> Vec<NavigationItem> {
-        Section::NAVIGATION.iter().map(|section| self.item(*section)).collect()
+        let sections =
+            Section::NAVIGATION.into_iter().filter(|section| self.administers || *section != Section::Access);
+        sections.map(|section| self.item(section)).collect()
     }
 
     fn item(&self, section: Section) -> NavigationItem {
@@ -60,7 +68,7 @@ impl Chrome {
             Section::Apps | Section::Changes | Section::Drift | Section::Audit => "app",
             Section::Stores => "store",
             Section::Targets => "target",
-            Section::Other => "",
+            Section::Access | Section::Other => "",
         }
     }
 }
@@ -74,12 +82,15 @@ pub enum Section {
     Stores,
     Targets,
     Audit,
+    /// Accounts, tokens and sessions, for administrators.
+    Access,
     /// A page outside of the navigation.
     Other,
 }
 
 impl Section {
-    const NAVIGATION: [Self; 6] = [Self::Apps, Self::Changes, Self::Drift, Self::Stores, Self::Targets, Self::Audit];
+    const NAVIGATION: [Self; 7] =
+        [Self::Apps, Self::Changes, Self::Drift, Self::Stores, Self::Targets, Self::Audit, Self::Access];
 
     /// Returns path, label, icon and the key after `g`.
     fn entry(self) -> (&'static str, &'static str, &'static str, &'static str) {
@@ -90,6 +101,7 @@ impl Section {
             Self::Stores => ("/stores", "Stores", icon::STORES, "s"),
             Self::Targets => ("/targets", "Targets", icon::TARGETS, "t"),
             Self::Audit => ("/audit", "Audit", icon::AUDIT, "u"),
+            Self::Access => ("/access", "Access", icon::ACCESS, "p"),
         }
     }
 }

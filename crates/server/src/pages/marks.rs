@@ -6,6 +6,7 @@ use askama::filters::HtmlSafe;
 
 /// The names of the pictures in `templates/icons.html`.
 pub(super) mod icon {
+    pub(in crate::pages) const ACCESS: &str = "access";
     pub(in crate::pages) const APPS: &str = "apps";
     pub(in crate::pages) const AUDIT: &str = "audit";
     pub(in crate::pages) const CHANGES: &str = "changes";

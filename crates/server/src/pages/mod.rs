@@ -7,6 +7,7 @@
 //! Templates escape all text. Parts that are HTML themselves are templates with the marker
 //! `HtmlSafe`; no template uses the filter `safe`.
 
+pub mod access;
 pub mod address;
 pub mod alerts;
 pub mod app;
@@ -26,7 +27,7 @@ pub mod stores;
 pub mod targets;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(crate) mod words;
 
 use askama::Template;
 

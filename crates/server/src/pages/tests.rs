@@ -7,10 +7,13 @@ use setpoint_api::canned::{CannedAgent, NOON};
 use setpoint_core::digest::Digest;
 use setpoint_core::facts::Accepted;
 use setpoint_core::live::Health;
-use setpoint_core::name::{StoreName, VersionId};
+use setpoint_core::name::{Actor, StoreName, VersionId};
 use setpoint_core::time::Span;
 use setpoint_core::version::Revision;
 
+use setpoint_accounts::{Account, MachineToken, OpenSession, SessionId, TokenText, Via};
+
+use super::access::{AccountsView, PasswordView, Refused, SessionsView, TokensView};
 use super::app::{AppView, Order, OrderView, Tab};
 use super::audit::AuditView;
 use super::changes::ChangesView;
@@ -64,6 +67,8 @@ fn chrome() -> Chrome {
         base: "/base".to_owned(),
         user: Some("erika".to_owned()),
         csrf: "token-of-the-form".to_owned(),
+        has_account: true,
+        administers: true,
         live: true,
         ..Chrome::new("Apps", Section::Apps, NOON)
     }
@@ -95,6 +100,81 @@ fn order_view(order: Order) -> OrderView {
         problem: None,
         reason: String::new(),
     }
+}
+
+/// Returns an account whose groups are a text of users.
+fn account(name: &str, group: &str) -> Account {
+    Account {
+        name: name.to_owned(),
+        actor: Actor::new(&format!("account:{name}")).unwrap(),
+        groups: vec![group.to_owned()],
+        administrator: true,
+        disabled: false,
+        created_at: NOON - Span::hours(40),
+        password_set_at: NOON - Span::hours(40),
+        last_sign_in: None,
+    }
+}
+
+fn token(name: &str, days: u64) -> MachineToken {
+    MachineToken {
+        id: format!("id-of-{name}"),
+        name: name.to_owned(),
+        actor: Actor::new(&format!("token:{name}")).unwrap(),
+        grants: String::new(),
+        created_by: Actor::new("account:ada").unwrap(),
+        created_at: NOON - Span::hours(40),
+        expires: NOON + Span::hours(days * 24),
+        last_use: None,
+        revoked_at: None,
+    }
+}
+
+fn session(id: &str, name: &str, agent: &str) -> OpenSession {
+    OpenSession {
+        id: SessionId::new(id),
+        actor: Actor::new("oidc:corp/1").unwrap(),
+        name: name.to_owned(),
+        via: Via::Provider("corp".to_owned()),
+        signed_in_at: NOON - Span::hours(2),
+        last_use: NOON - Span::minutes(2),
+        address: "192.0.2.1".parse().unwrap(),
+        agent: agent.to_owned(),
+    }
+}
+
+const OWN_SESSION: &str = "mfrggzdfmztwq2lk";
+
+fn access_pages(text: &str) -> Vec<(String, String)> {
+    let refused = |action: &str| {
+        let values = Refused { name: text.to_owned(), groups: text.to_owned(), ..Refused::default() };
+        Some(Refused { action: action.to_owned(), problem: text.to_owned(), reason: text.to_owned(), ..values })
+    };
+    let accounts = vec![account("ada", text), Account { disabled: true, ..account("grace", text) }];
+    let mut pages: Vec<(String, String)> = ["create", "set-password", "set-groups", "disable", "enable", "delete"]
+        .into_iter()
+        .map(|action| {
+            let selected = (action != "create").then(|| accounts[usize::from(action == "enable")].clone());
+            let view = AccountsView { accounts: accounts.clone(), selected, refused: refused(action) };
+            (format!("account {action}"), access::accounts_page(&chrome(), &view))
+        })
+        .collect();
+    for action in ["create", "revoke"] {
+        let issued = Some((text.to_owned(), TokenText::new("setpoint_text".to_owned())));
+        let view = TokensView { tokens: vec![token("ci", 30)], issued, refused: refused(action) };
+        pages.push((format!("token {action}"), access::tokens_page(&chrome(), &view)));
+    }
+    let sessions = vec![session(OWN_SESSION, text, text), session("aaaaaaaaaaaaaaaa", text, "curl/8.5.0")];
+    let sessions = SessionsView { sessions, own: Some(SessionId::new(OWN_SESSION)) };
+    let password = PasswordView { account: text.to_owned(), problem: Some(text.to_owned()) };
+    pages.extend([
+        ("no accounts".to_owned(), access::accounts_page(&chrome(), &AccountsView::default())),
+        ("no tokens".to_owned(), access::tokens_page(&chrome(), &TokensView::default())),
+        ("sessions".to_owned(), access::sessions_page(&chrome(), &sessions)),
+        ("no sessions".to_owned(), access::sessions_page(&chrome(), &SessionsView::default())),
+        ("account".to_owned(), access::password_page(&chrome(), &password)),
+    ]);
+    pages
 }
 
 /// Renders every page, with its name.
@@ -132,6 +212,7 @@ fn every_page() -> Vec<(String, String)> {
         ("set-up".to_owned(), set_up::page(&chrome, &SetUpView { token: Some("t".into()), ..SetUpView::default() })),
         ("problem".to_owned(), problem::page(&chrome, &ProblemView { status: 404, ..ProblemView::default() })),
     ]);
+    pages.extend(access_pages("example"));
     pages
 }
 
@@ -223,6 +304,71 @@ fn text_of_users_is_never_code() {
         view.tab = tab;
         assert!(!app::page(&chrome(), &view).contains("<img"), "{}", tab.name());
     }
+}
+
+#[test]
+fn text_on_the_pages_of_access_is_never_code() {
+    for (name, html) in access_pages("\"><img src=x onerror=alert(1)>") {
+        assert!(!html.contains("<img") && !html.contains("\"\">"), "{name}");
+        assert!(name.starts_with("no ") || html.contains("&#60;img src=x"), "{name}");
+    }
+}
+
+#[test]
+fn no_field_of_a_password_has_a_value() {
+    let mut fields = 0;
+    for (name, html) in every_page() {
+        for field in html.split("<input").skip(1).filter_map(|rest| rest.split('>').next()) {
+            if field.contains("type=\"password\"") {
+                assert!(!field.contains("value="), "{name}: {field}");
+                fields += 1;
+            }
+        }
+    }
+    assert!(fields > 5);
+}
+
+#[test]
+fn a_refused_form_keeps_its_values_next_to_the_problem() {
+    let pages = access_pages("kept-value");
+    let page = |name: &str| pages.iter().find(|(known, _)| known == name).unwrap().1.as_str();
+    assert!(page("account create").contains("name=\"name\" type=\"text\" value=\"kept-value\""));
+    assert!(page("account set-groups").contains("name=\"groups\" type=\"text\" value=\"kept-value\""));
+    assert!(page("account delete").contains("name=\"reason\" type=\"text\" value=\"kept-value\""));
+    assert!(pages.iter().all(|(_, html)| html.matches("class=\"form-problem\"").count() <= 1));
+    // The account was deleted since: its forms are not there, but the problem is.
+    let refused = Refused { action: "disable".to_owned(), problem: "gone".to_owned(), ..Refused::default() };
+    let view = AccountsView { refused: Some(refused), ..AccountsView::default() };
+    assert!(access::accounts_page(&chrome(), &view).contains("gone"));
+}
+
+#[test]
+fn the_text_of_a_token_is_only_on_the_page_after_its_creation() {
+    let issued = Some(("ci".to_owned(), TokenText::new("setpoint_secret".to_owned())));
+    let mut view = TokensView { tokens: vec![token("ci", 30), token("old", 3)], issued, ..TokensView::default() };
+    let html = access::tokens_page(&chrome(), &view);
+    assert!(html.contains("setpoint_secret") && html.contains("expires soon"));
+    assert!(!format!("{view:?}").contains("setpoint_secret"));
+    view.issued = None;
+    assert!(!access::tokens_page(&chrome(), &view).contains("setpoint_secret"));
+}
+
+#[test]
+fn the_session_of_the_visitor_is_marked() {
+    let sessions = vec![session(OWN_SESSION, "Ada", ""), session("aaaaaaaaaaaaaaaa", "Grace", "")];
+    let view = SessionsView { sessions, own: Some(SessionId::new(OWN_SESSION)) };
+    let html = access::sessions_page(&chrome(), &view);
+    assert_eq!(html.matches("this session").count(), 1);
+    assert!(html.find("this session") < html.find("Grace"));
+}
+
+#[test]
+fn only_administrators_see_the_section_of_access() {
+    let fleet_of = |chrome: &Chrome| fleet::page(chrome, &FleetView::new(&[], FleetQuery::default(), NOON));
+    let html = fleet_of(&chrome());
+    assert!(html.contains("href=\"/base/access\" data-key=\"p\"") && html.contains("<kbd>p</kbd>"));
+    let other = fleet_of(&Chrome { administers: false, has_account: false, ..chrome() });
+    assert!(!other.contains("/access") && !other.contains("<kbd>p</kbd>") && !other.contains("/base/account"));
 }
 
 #[test]
