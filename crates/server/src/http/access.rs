@@ -82,21 +82,21 @@ impl From<AccountsError> for Refusal {
     }
 }
 
-fn unavailable(error: AccountsError) -> Problem {
-    Problem::new(ProblemKind::Unavailable, whole(&error))
+fn unavailable(error: &AccountsError) -> Problem {
+    Problem::new(ProblemKind::Unavailable, whole(error))
 }
 
 /// Renders a page with a status, or the problem that prevents it.
 fn shown(shared: &Shared, visit: &Visit, status: StatusCode, page: Result<String, AccountsError>) -> Response {
     match page {
         Ok(page) => (status, Html(page)).into_response(),
-        Err(error) => visit.problem(shared, &unavailable(error)),
+        Err(error) => visit.problem(shared, &unavailable(&error)),
     }
 }
 
 /// Records a change, and redirects to a page that shows it.
-fn changed(shared: &Shared, visit: &Visit, change: &Change, path: &str) -> Response {
-    shared.installation.record(&visit.caller.actor, change);
+fn changed(shared: &Shared, visit: &Visit, (change, reason): (&Change, &str), path: &str) -> Response {
+    shared.installation.record(&visit.caller.actor, change, reason.trim());
     shared.notices.put(&visit.session.id, words::sentence(&change.to_string()));
     redirect(&format!("{}{path}", shared.base()))
 }
@@ -105,8 +105,7 @@ fn chrome(shared: &Shared, visit: &Visit) -> Chrome {
     visit.chrome(shared, "Access", Section::Access)
 }
 
-/// Checks that a reason is there. [`super::Installation::record`] takes no reason, so it is not
-/// recorded.
+/// Checks that a reason is there, which is recorded.
 fn require_reason(reason: &str) -> Result<(), Refusal> {
     if reason.trim().is_empty() { Err(Refusal::invalid("a reason is required")) } else { Ok(()) }
 }
@@ -157,7 +156,7 @@ async fn change_account(
     }
     let password = Password::new(mem::take(&mut form.password));
     let refusal = match account_change(&shared, &visit, &form, &password).await {
-        Ok(change) => return changed(&shared, &visit, &change, "/access"),
+        Ok(change) => return changed(&shared, &visit, (&change, &form.reason), "/access"),
         Err(refusal) => refusal,
     };
     let selected = Some(form.name.clone()).filter(|_| form.action != "create");
@@ -174,6 +173,20 @@ async fn change_account(
     shown(&shared, &visit, refusal.status, page)
 }
 
+/// Checks that only an administrator makes or changes administrators. With the right to administer
+/// alone, people could otherwise give themselves all rights by the password of such an account.
+async fn protect_administrators(shared: &Shared, visit: &Visit, form: &AccountForm) -> Result<(), Refusal> {
+    if visit.session.administrator {
+        return Ok(());
+    }
+    let present = shared.accounts.account(form.name.trim()).await?;
+    if form.administrator.is_some() || present.is_some_and(|account| account.administrator) {
+        let text = "only an administrator may create or change administrators";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, text));
+    }
+    Ok(())
+}
+
 async fn account_change(
     shared: &Shared,
     visit: &Visit,
@@ -182,6 +195,7 @@ async fn account_change(
 ) -> Result<Change, Refusal> {
     let (accounts, name, now) = (&shared.accounts, form.name.trim(), shared.now());
     let groups = access::groups_of(&form.groups);
+    protect_administrators(shared, visit, form).await?;
     Ok(match form.action.as_str() {
         "create" => {
             let administrator = form.administrator.is_some();
@@ -242,7 +256,7 @@ async fn change_token(
     let refusal = match form.action.as_str() {
         "create" => match create_token(&shared, &visit, &form).await {
             Ok(IssuedToken { token, text, change }) => {
-                shared.installation.record(&visit.caller.actor, &change);
+                shared.installation.record(&visit.caller.actor, &change, "");
                 // Not a redirect: nothing keeps the text until the next request.
                 let view = TokensView { issued: Some((token.name, text)), ..TokensView::default() };
                 let page = tokens_page(&shared, &visit, view).await;
@@ -251,7 +265,7 @@ async fn change_token(
             Err(refusal) => refusal,
         },
         "revoke" => match revoke_token(&shared, &form).await {
-            Ok(change) => return changed(&shared, &visit, &change, "/access/tokens"),
+            Ok(change) => return changed(&shared, &visit, (&change, &form.reason), "/access/tokens"),
             Err(refusal) => refusal,
         },
         _ => Refusal::invalid("there is no such action"),
@@ -312,10 +326,10 @@ async fn end_session(
         return visit.problem(&shared, &problem);
     }
     match shared.accounts.end_session(&SessionId::new(&form.session)).await {
-        Ok(Some(change)) => changed(&shared, &visit, &change, "/access/sessions"),
+        Ok(Some(change)) => changed(&shared, &visit, (&change, ""), "/access/sessions"),
         // The session has ended before: the list no longer has it.
         Ok(None) => redirect(&format!("{}/access/sessions", shared.base())),
-        Err(error) => visit.problem(&shared, &unavailable(error)),
+        Err(error) => visit.problem(&shared, &unavailable(&error)),
     }
 }
 
@@ -352,7 +366,7 @@ async fn change_own_password(
     }
     let (present, password) = (Password::new(form.present), Password::new(form.password));
     match own_password_change(&shared, &visit, account, (&present, &password), &client).await {
-        Ok(change) => changed(&shared, &visit, &change, "/account"),
+        Ok(change) => changed(&shared, &visit, (&change, ""), "/account"),
         Err(Refusal { status, text }) => (status, password_page(&shared, &visit, account, Some(text))).into_response(),
     }
 }

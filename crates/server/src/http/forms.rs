@@ -121,7 +121,7 @@ async fn sign_in(
 }
 
 fn signed_in(shared: &Shared, begun: &NewSession, next: &str) -> Response {
-    shared.installation.record(&begun.session.actor, &begun.change);
+    shared.installation.record(&begun.session.actor, &begun.change, "");
     let mut response = redirect(next);
     response.headers_mut().insert(SET_COOKIE, cookie_of(&begun.cookie));
     response
@@ -144,7 +144,7 @@ async fn sign_out(
         if let Some(session) = sign_in.session()
             && let Ok(Some(change)) = shared.accounts.end_session(&session.id).await
         {
-            shared.installation.record(&session.actor, &change);
+            shared.installation.record(&session.actor, &change, "");
         }
     }
     let mut response = redirect(&format!("{}/sign-in", shared.base()));
@@ -179,7 +179,7 @@ async fn set_up(
     let created = shared.accounts.set_up(&form.token, &form.account, &password, shared.now()).await;
     let problem = match created {
         Ok(created) => {
-            shared.installation.record(&anonymous(), &created.change);
+            shared.installation.record(&anonymous(), &created.change, "");
             match shared.accounts.sign_in(&form.account, &password, &client, shared.now()).await {
                 Ok(begun) => return signed_in(&shared, &begun, &format!("{}/apps", shared.base())),
                 Err(error) => error.to_string(),

@@ -81,8 +81,8 @@ pub trait Installation: fmt::Debug + Send + Sync {
     /// Returns the rights that the accepted documents grant.
     fn rights_of(&self, principal: &Principal) -> Rights;
 
-    /// Records a change of accounts, sessions or tokens.
-    fn record(&self, by: &Actor, change: &Change);
+    /// Records a change of accounts, sessions or tokens, with its reason if there is one.
+    fn record(&self, by: &Actor, change: &Change, reason: &str);
 }
 
 /// The parts that handlers share.

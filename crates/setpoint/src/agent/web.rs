@@ -89,7 +89,7 @@ impl Installation for Installed {
         self.access.rights_of(principal)
     }
 
-    fn record(&self, by: &Actor, change: &Change) {
-        self.log.with(|| info!(by = by.as_str(), what = change.to_string(), "access changed"));
+    fn record(&self, by: &Actor, change: &Change, reason: &str) {
+        self.log.with(|| info!(by = by.as_str(), what = change.to_string(), reason, "access changed"));
     }
 }

@@ -279,6 +279,122 @@ async fn the_page_after_a_sign_in_is_one_of_this_server() {
     agent.stop().await;
 }
 
+/// Creates an account, and signs it in.
+async fn account(administrator: &mut Browser, name: &str, groups: &str) -> Browser {
+    let csrf = csrf(administrator).await;
+    let fields =
+        [("csrf", csrf.as_str()), ("action", "create"), ("name", name), ("password", PASSWORD), ("groups", groups)];
+    let created = administrator.post("/access/accounts", &fields).await;
+    assert_eq!(created.status, 303, "{}", created.body);
+    let mut browser = Browser::new(administrator.address);
+    let signed_in = browser.post("/sign-in", &[("account", name), ("password", PASSWORD)]).await;
+    assert_eq!(signed_in.status, 303, "{}", signed_in.body);
+    browser
+}
+
+/// Declares who may do what: people of the group `web` see the app `web`, and those of `other` have
+/// all rights on an empty scope.
+fn with_access(lab: &mut Lab) {
+    let access = |name: &str, metadata: &str, spec: &str| {
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: Access\nmetadata: {{ name: {name}{metadata} }}\nspec: {spec}\n"
+        );
+        (format!("setpoint/{name}.yaml"), text)
+    };
+    let empty = "apiVersion: setpoint.dev/v1\nkind: Scope\nmetadata: { name: other }\nspec: {}\n";
+    lab.write("setpoint/other.yaml", empty);
+    for (path, text) in [
+        access("readers", "", "{ subjects: [{ group: web }, { token: ci }], rules: [{ verbs: [see] }] }"),
+        access("others", ", scope: other", "{ subjects: [{ group: other }], rules: [{ verbs: [all] }] }"),
+    ] {
+        lab.write(&path, &text);
+    }
+}
+
+#[tokio::test]
+async fn case_64_what_a_person_may_not_see_does_not_exist_on_any_page() {
+    let mut lab = lab();
+    with_access(&mut lab);
+    let (agent, mut administrator) = served(&mut lab).await;
+    let reader = account(&mut administrator, "ruth", "web").await;
+    let other = account(&mut administrator, "otto", "other").await;
+    let page = reader.get("/apps/default/web").await;
+    assert_eq!(page.status, 200);
+    assert!(!page.body.contains("order?order=suspend"), "no order is offered");
+    assert_eq!(reader.get("/apps/default/web/order?order=suspend").await.status, 403);
+    for path in ["/apps", "/apps?q=web", "/changes", "/drift", "/stores", "/targets", "/audit", "/api/v1/overview"] {
+        let page = other.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        let shown = page.body.replace("value=\"web\"", "");
+        assert!(!shown.contains("default/web") && !shown.contains("web.conf"), "{path}: {shown}");
+    }
+    for path in
+        ["/apps/default/{}", "/apps/default/{}?tab=tree", "/api/v1/apps/default/{}", "/api/v1/drift?app=default/{}"]
+    {
+        let (hidden, missing) =
+            (other.get(&path.replace("{}", "web")).await, other.get(&path.replace("{}", "wub")).await);
+        assert_eq!((hidden.status, missing.status), (404, 404), "{path}");
+        assert_eq!(hidden.body.replace("default/web", ""), missing.body.replace("default/wub", ""), "{path}");
+    }
+    for person in [&reader, &other] {
+        assert_eq!(person.get("/access").await.status, 404, "the accounts are for administrators");
+    }
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn a_machine_token_has_the_rights_of_its_documents_until_it_is_revoked() {
+    let mut lab = lab();
+    with_access(&mut lab);
+    let (agent, mut administrator) = served(&mut lab).await;
+    let csrf = csrf(&administrator).await;
+    let fields = [("csrf", csrf.as_str()), ("action", "create"), ("name", "ci"), ("days", "7")];
+    let page = administrator.post("/access/tokens", &fields).await.body;
+    let start = page.find("setpoint_").expect("the token is shown");
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let text = &page[start..];
+    let text = &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())];
+    let program = Browser::new(administrator.address);
+    let header = format!("authorization: Bearer {text}\r\n");
+    assert_eq!(program.send("GET", "/api/v1/apps/default/web", &header, "").await.status, 200);
+    let order = r#"{"app":"default/web","reason":"attack","order":{"what":"hold"}}"#;
+    assert_eq!(program.send("POST", "/api/v1/orders", &header, order).await.status, 403);
+    assert_eq!(program.send("GET", "/apps", &header, "").await.status, 303, "pages are for people");
+    let tokens = administrator.get("/access/tokens").await;
+    assert!(!tokens.body.contains(text), "the text is shown once");
+    let id = text.split('_').nth(1).expect("an identifier");
+    let fields = [("csrf", csrf.as_str()), ("action", "revoke"), ("token", id), ("reason", "leaked")];
+    assert_eq!(administrator.post("/access/tokens", &fields).await.status, 303);
+    assert_eq!(program.send("GET", "/api/v1/apps/default/web", &header, "").await.status, 401);
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn only_administrators_make_administrators() {
+    let mut lab = lab();
+    let access = "apiVersion: setpoint.dev/v1\nkind: Access\nmetadata: { name: desk }\nspec: { subjects: [{ group: desk }], rules: [{ verbs: [administer, see, suspend] }] }\n";
+    lab.write("setpoint/desk.yaml", access);
+    let (agent, mut administrator) = served(&mut lab).await;
+    let mut clerk = account(&mut administrator, "clara", "desk").await;
+    assert_eq!(clerk.get("/access").await.status, 200);
+    let csrf = csrf(&clerk).await;
+    for (action, name) in [("create", "mallory"), ("set-password", NAME), ("disable", NAME), ("delete", NAME)] {
+        let mut fields = vec![
+            ("csrf", csrf.as_str()),
+            ("action", action),
+            ("name", name),
+            ("password", "mine mine my own"),
+            ("reason", "x"),
+        ];
+        if action == "create" {
+            fields.push(("administrator", "on"));
+        }
+        assert_eq!(clerk.post("/access/accounts", &fields).await.status, 403, "{action}");
+    }
+    assert_eq!(sign_in(&mut administrator, PASSWORD).await.status, 303, "the administrator is as before");
+    agent.stop().await;
+}
+
 #[tokio::test]
 async fn malformed_requests_harm_no_one() {
     let mut lab = lab();
