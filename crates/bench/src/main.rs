@@ -41,6 +41,10 @@ fn run(words: &[&str]) -> anyhow::Result<bool> {
         println!("{seconds} {bytes}");
         return Ok(true);
     }
+    if let ["server", "rows", apps] = words {
+        println!("{}", setpoint_bench::server::rows_of(apps.parse()?)?);
+        return Ok(true);
+    }
     let (suite, only, size) = match words {
         [suite] => (suite, None, None),
         [suite, only] => (suite, Some(*only), None),

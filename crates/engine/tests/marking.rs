@@ -11,7 +11,7 @@ use setpoint_target::Hint;
 use crate::holding::{key, target};
 use crate::stage::{Before, START, Stage, app, at, document, store};
 
-/// Four apps at rest, each with an object of its own, as many as are rendered at once. Changes are
+/// Four apps at rest, each with an object of its own: as many as are rendered at once. Changes are
 /// collected from now on.
 fn at_rest() -> Stage {
     let mut before = Before::new();
@@ -24,11 +24,6 @@ fn at_rest() -> Stage {
     stage.look_at_all();
     stage.machine.watch_changes(true);
     assert!(stage.machine.take_changes().all, "at the beginning nothing is known");
-    // The end of the quarantine, which is a part of every status, has passed, and all records are
-    // durable.
-    stage.wait(1);
-    stage.record();
-    stage.machine.take_changes();
     stage
 }
 

@@ -1,5 +1,6 @@
 //! Pages, searches and the change feed of growing fleets, and the memory of a reader. The apps have
-//! one object each, and the agent runs inside of the bench.
+//! one object each. Each fleet has a process of its own, with the agent inside: memory that one fleet
+//! leaves behind would hide that of the next.
 
 use std::fmt::Write;
 use std::fs;
@@ -18,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::agent::inside::{Inside, runtime};
 use crate::agent::lab::{Lab, app, control, write as document};
+use crate::agent::program::{output_of, program};
 use crate::percentile::percentile;
 use crate::stopwatch::Stopwatch;
 use crate::table::{Bar, Peer, Row, Table, Unit};
@@ -37,11 +39,32 @@ const SIZE_BAR: f64 = 100.0;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn read_fleets(largest: usize, table: &mut Table) -> anyhow::Result<()> {
-    for apps in FLEETS.into_iter().filter(|apps| *apps <= largest) {
-        runtime()?.block_on(read(apps, table)).with_context(|| format!("with {apps} apps"))?;
-    }
     ensure!(largest >= FLEETS[0], "the smallest fleet has {} apps", FLEETS[0]);
+    for apps in FLEETS.into_iter().filter(|apps| *apps <= largest) {
+        let mut alone = program(std::env::current_exe().context("this program is not to be found")?);
+        alone.args(["server", "rows", &apps.to_string()]);
+        let output = output_of(alone)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        ensure!(output.status.success(), "with {apps} apps: {text}");
+        for (what, unit, ours, bar) in serde_json::from_str::<Vec<Figure>>(&text)? {
+            let unit = UNITS.into_iter().find(|known| *known == unit).context("a unit of this suite")?;
+            table.add(row(apps, &what, unit, ours, bar.map_or(Bar::None, Bar::Figure)));
+        }
+    }
     Ok(())
+}
+
+/// A row on its way between two processes: the subject, the unit, our figure, and its bar.
+type Figure = (String, String, f64, Option<f64>);
+
+/// The units of the suite.
+const UNITS: [&str; 3] = ["s", "ms", "kB"];
+
+/// Measures one fleet in this process. Returns its rows as JSON.
+pub fn rows_of(apps: usize) -> anyhow::Result<String> {
+    let mut figures = Vec::new();
+    runtime()?.block_on(read(apps, &mut figures))?;
+    Ok(serde_json::to_string(&figures)?)
 }
 
 fn name(number: usize) -> String {
@@ -72,26 +95,26 @@ fn lab(apps: usize) -> anyhow::Result<Lab> {
     Ok(lab)
 }
 
-async fn read(apps: usize, table: &mut Table) -> anyhow::Result<()> {
+async fn read(apps: usize, figures: &mut Vec<Figure>) -> anyhow::Result<()> {
     let lab = lab(apps)?;
     let before = resident()?;
     let begun = Stopwatch::start();
     let agent = Inside::start(&lab).await?;
     agent.until_converged(apps + 1).await?;
-    let row = |what: &str, unit, ours, bar| row(apps, what, unit, ours, bar);
-    table.add(row("first convergence", "s", begun.elapsed().as_secs_f64(), Bar::None));
+    let mut add = |what: &str, unit: &str, ours, bar| figures.push((what.to_owned(), unit.to_owned(), ours, bar));
+    add("first convergence", "s", begun.elapsed().as_secs_f64(), None);
     let at_rest = resident()?;
-    table.add(row("memory per app without a reader", "kB", per_app(before, at_rest, apps), Bar::None));
+    add("memory per app without a reader", "kB", per_app(before, at_rest, apps), None);
 
     let caller = Caller::local(Actor::new("bench")?);
     let begun = Stopwatch::start();
     let page = agent.api().apps(&caller, AppsQuestion::default()).await?;
-    table.add(row("the first request, which reads all apps", "ms", milliseconds(&begun), Bar::None));
+    add("the first request, which reads all apps", "ms", milliseconds(&begun), None);
     ensure!(page.total == apps + 1, "{} apps are listed", page.total);
     let with_reader = resident()?;
-    table.add(row("memory per app that a reader adds", "kB", per_app(at_rest, with_reader, apps), Bar::None));
+    add("memory per app that a reader adds", "kB", per_app(at_rest, with_reader, apps), None);
     let size = serde_json::to_vec(&page)?.len() as f64 / 1e3;
-    table.add(row("the first page, size of its JSON", "kB", size, Bar::Figure(SIZE_BAR)));
+    add("the first page, size of its JSON", "kB", size, Some(SIZE_BAR));
 
     let sorted = AppsQuestion { sort: AppsOrder::Worst, ..AppsQuestion::default() };
     let filtered = AppsQuestion {
@@ -106,12 +129,12 @@ async fn read(apps: usize, table: &mut Table) -> anyhow::Result<()> {
         ("a search for two words", search, SEARCH_BAR),
     ] {
         let (half, most) = time_pages(agent.api().as_ref(), &caller, &question).await?;
-        table.add(row(&format!("{what}, p50"), "ms", half, Bar::None));
-        table.add(row(&format!("{what}, p99 of {REQUESTS}"), "ms", most, Bar::Figure(bar)));
+        add(&format!("{what}, p50"), "ms", half, None);
+        add(&format!("{what}, p99 of {REQUESTS}"), "ms", most, Some(bar));
     }
     let (half, most) = time_events(&agent, &caller, apps).await?;
-    table.add(row("an order is recorded → its event, p50", "ms", half, Bar::None));
-    table.add(row(&format!("an order is recorded → its event, worst of {ORDERS}"), "ms", most, Bar::None));
+    add("an order is recorded → its event, p50", "ms", half, None);
+    add(&format!("an order is recorded → its event, worst of {ORDERS}"), "ms", most, None);
     agent.stop().await
 }
 

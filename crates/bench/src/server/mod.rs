@@ -3,6 +3,8 @@
 
 mod fleet;
 
+pub use fleet::rows_of;
+
 use crate::SizedMeasurement;
 
 /// All measurements of the suite. The size is that of the largest fleet.

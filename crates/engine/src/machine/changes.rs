@@ -197,8 +197,9 @@ impl Machine {
 
     /// Notes when the quarantine ends.
     pub(super) fn note_quarantine(&mut self) {
-        if self.watches_changes() {
-            self.moments.0.insert((self.quarantine_until(), Aging::Quarantine));
+        let until = self.quarantine_until();
+        if self.watches_changes() && until > self.now {
+            self.moments.0.insert((until, Aging::Quarantine));
         }
     }
 
