@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Query, Request, State};
@@ -9,7 +10,6 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, http};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use setpoint_accounts::{AccountsError, Client, NewSession, Password, SetUpError, SignInError};
@@ -167,15 +167,19 @@ struct SetUpForm {
     token: String,
     account: String,
     password: String,
+    again: String,
 }
 
 async fn set_up(
     State(shared): SharedState,
     client: Option<Extension<Client>>,
-    Form(form): Form<SetUpForm>,
+    Form(mut form): Form<SetUpForm>,
 ) -> Response {
     let Some(Extension(client)) = client else { return forged().into_response() };
-    let password = Password::new(form.password);
+    if form.again != form.password {
+        return not_set_up(&shared, form, "the passwords differ: type the same one twice".to_owned());
+    }
+    let password = Password::new(std::mem::take(&mut form.password));
     let created = shared.accounts.set_up(&form.token, &form.account, &password, shared.now()).await;
     let problem = match created {
         Ok(created) => {
@@ -188,8 +192,13 @@ async fn set_up(
         Err(SetUpError::Account { source }) => whole(&source),
         Err(error @ SetUpError::InvalidLink) => error.to_string(),
     };
+    not_set_up(&shared, form, problem)
+}
+
+/// Renders the set-up form again, with the reason why it had no effect.
+fn not_set_up(shared: &Shared, form: SetUpForm, problem: String) -> Response {
     let view = SetUpView { token: Some(form.token), account: form.account, problem: Some(problem) };
-    (http::StatusCode::BAD_REQUEST, Html(set_up::page(&chrome(&shared, "Set up"), &view))).into_response()
+    (StatusCode::BAD_REQUEST, Html(set_up::page(&chrome(shared, "Set up"), &view))).into_response()
 }
 
 /// Returns an error with its sources, as one text.

@@ -7,8 +7,8 @@ use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use setpoint_api::answer::{AppPlan, AppSummary, Fleet};
-use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, PlanRequest};
+use setpoint_api::answer::{AppPlan, AppSummary, Fleet, HistoryRecord};
+use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, PlanRequest};
 use setpoint_api::rights::{Subject, Verb};
 use setpoint_api::{Caller, Problem, ProblemKind};
 use setpoint_core::name::{AppId, TargetName};
@@ -27,6 +27,9 @@ use crate::pages::{Chrome, Part, Section, alerts};
 
 /// The number of rows of a page of changes or records.
 const ROWS: usize = 100;
+
+/// The number of records that one search of the audit page reads.
+const SEARCHED: usize = 20_000;
 
 /// The number of drifts that the page of drift counts.
 const DRIFTS: usize = 1_000;
@@ -112,7 +115,8 @@ async fn app_page(shared: &Shared, visit: &Visit, path: &(String, String)) -> Re
         }
         Tab::Plan => view.plan = plan(shared, caller, &app).await,
         Tab::Diff => {
-            if let Some(object) = visit.parameter("object").and_then(|object| object.parse().ok()) {
+            if let (Some(kind), Some(name)) = (visit.parameter("kind"), visit.parameter("name")) {
+                let object = ObjectName { kind, name };
                 let namespace = visit.parameter("namespace").filter(|namespace| !namespace.is_empty());
                 let question = ExplainQuestion { app, object, namespace, field: String::new(), rev: None };
                 view.explained = part(agent.explain(caller, question).await);
@@ -213,14 +217,34 @@ async fn targets(State(shared): SharedState, visit: Visit) -> Response {
     shown(&shared, &visit, page)
 }
 
+/// Returns the newest records that contain all words of a search, and whether there are more.
+async fn searched(
+    shared: &Shared,
+    visit: &Visit,
+    mut question: HistoryQuestion,
+    text: &str,
+) -> Result<(Vec<HistoryRecord>, bool), Problem> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let matches = |record: &HistoryRecord| {
+        let all = format!("{} {} {} {}", record.kind, record.subject, record.actor, record.text).to_lowercase();
+        words.iter().all(|word| all.contains(word.as_str()))
+    };
+    question.limit = if words.is_empty() { ROWS + 1 } else { SEARCHED };
+    let records = shared.agent.history(&visit.caller, question.clone()).await?;
+    let is_full = records.len() == question.limit;
+    let mut found: Vec<HistoryRecord> = records.into_iter().filter(|record| matches(record)).collect();
+    let has_more = found.len() > ROWS || is_full && !found.is_empty();
+    found.truncate(ROWS);
+    Ok((found, has_more))
+}
+
 async fn audit(State(shared): SharedState, visit: Visit) -> Response {
     let page = async {
         let question = page_of(&visit)?;
         let is_older = question.before.is_some();
-        let mut records = shared.agent.history(&visit.caller, question).await?;
-        let has_more = records.len() > ROWS;
-        records.truncate(ROWS);
-        let view = AuditView { records, is_older, has_more, ..AuditView::default() };
+        let text = visit.parameter("q").unwrap_or_default();
+        let (records, has_more) = searched(&shared, &visit, question, &text).await?;
+        let view = AuditView { records, text, is_older, has_more, ..AuditView::default() };
         Ok(audit::page(&visit.chrome(&shared, "Audit", Section::Audit), &view))
     };
     let page = page.await;

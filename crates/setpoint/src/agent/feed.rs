@@ -1,6 +1,6 @@
 //! The change feed: reports which apps, stores and targets have become different, by sequence
 //! number. Readers continue after the last number that they know. It never delays the engine: a
-//! reader that is too slow loses its place and is told to read everything again.
+//! reader that is too slow loses its place and has to read everything again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

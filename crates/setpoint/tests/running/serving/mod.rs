@@ -66,7 +66,7 @@ async fn served_at(lab: &mut Lab, address: SocketAddr, base: &str) -> (Agent, Br
     agent.until_converged("web", &version).await;
     let mut browser = Browser::new(address);
     let token = agent.set_up_token().expect("there is no account yet");
-    let fields = [("token", token.as_str()), ("account", NAME), ("password", PASSWORD)];
+    let fields = [("token", token.as_str()), ("account", NAME), ("password", PASSWORD), ("again", PASSWORD)];
     let created = browser.post(&format!("{base}/set-up"), &fields).await;
     let expected = format!("{base}/apps");
     assert_eq!((created.status, created.header("location")), (303, expected.as_str()), "{}", created.body);
@@ -123,6 +123,10 @@ async fn an_administrator_sees_every_page() {
     let page = browser.get("/apps/default/web").await.body;
     assert!(page.contains("/etc/web.conf") && page.contains("converged"), "{page}");
     assert_eq!(browser.get("/apps/default/none").await.status, 404);
+    let explained = browser.get("/apps/default/web?tab=diff&kind=File&name=etc-web.conf").await.body;
+    assert!(explained.contains("apps/web/etc-web.conf.yaml"), "the origin of the fields: {explained}");
+    assert!(browser.get("/audit?q=accepted+WEB").await.body.contains("default/web"));
+    assert!(!browser.get("/audit?q=nowhere").await.body.contains("default/web"), "a search leaves out the rest");
     agent.stop().await;
 }
 
@@ -135,7 +139,9 @@ async fn the_set_up_link_creates_one_administrator_once() {
     let token = agent.set_up_token().expect("there is no account yet");
     let mut browser = Browser::new(address);
     let fields = |token: &str, password: &str| {
-        [("token", token.to_owned()), ("account", NAME.to_owned()), ("password", password.to_owned())]
+        let again = if password == "mistyped" { PASSWORD } else { password };
+        let fields = [("token", token), ("account", NAME), ("password", password), ("again", again)];
+        fields.map(|(name, value)| (name, value.to_owned()))
     };
     let mut send = async |token: &str, password: &str| {
         let fields = fields(token, password);
@@ -143,6 +149,7 @@ async fn the_set_up_link_creates_one_administrator_once() {
         browser.post("/set-up", &fields).await.status
     };
     assert_eq!(send("wrong", PASSWORD).await, 400);
+    assert_eq!(send(&token, "mistyped").await, 400, "both passwords must be the same");
     assert_eq!(send(&token, "short").await, 400, "a refused password leaves the link valid");
     assert_eq!(send(&token, PASSWORD).await, 303);
     assert_eq!(send(&token, PASSWORD).await, 400, "it is used up");
