@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use setpoint_core::name::Actor;
 use setpoint_core::time::Timestamp;
 
@@ -15,8 +15,8 @@ pub struct Changed<T> {
     pub change: Change,
 }
 
-/// A change that the caller records, with the actor that asked for it and the reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A change, as the journal has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Change {
     AccountCreated { account: Actor, administrator: bool, groups: Vec<String>, by_setup_link: bool },
@@ -84,7 +84,7 @@ impl fmt::Display for Change {
                 ended(f, sessions_ended)
             }
             Self::AddressTrusted { account } => write!(f, "address for sign-ins of {account} trusted"),
-            Self::SignedIn { actor, via, address, .. } => write!(f, "{actor} signed in by {via} from {address}"),
+            Self::SignedIn { actor, via, .. } => write!(f, "{actor} signed in by {via}"),
             Self::SessionEnded { actor, session } => write!(f, "session {session} of {actor} ended"),
             Self::SessionsEnded { actor, sessions_ended } => {
                 write!(f, "sessions of {actor} ended, {sessions_ended} in all")
@@ -113,7 +113,7 @@ mod tests {
             serde_json::to_string(&signed_in).unwrap(),
             r#"{"change":"signed-in","actor":"oidc:corp/1","session":"mfrggzdfmztwq2lk","via":{"provider":"corp"},"administrator":false,"address":"192.0.2.1"}"#
         );
-        assert_eq!(signed_in.to_string(), "oidc:corp/1 signed in by provider corp from 192.0.2.1");
+        assert_eq!(signed_in.to_string(), "oidc:corp/1 signed in by provider corp");
         let set = Change::PasswordSet { account: actor("account:ada"), sessions_ended: 2 };
         assert_eq!(
             serde_json::to_string(&set).unwrap(),

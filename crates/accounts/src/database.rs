@@ -19,7 +19,8 @@ const APPLICATION: i64 = 0x5350_4143;
 
 /// The migrations. Each one raises the schema by one version, and is never changed once released.
 /// Times are milliseconds since 1970.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE store (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         key BLOB NOT NULL
@@ -99,7 +100,19 @@ const MIGRATIONS: &[&str] = &["
         revoked INTEGER
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX tokens_key ON tokens (key);
-"];
+",
+    "
+    -- Changes that are not in the ledger yet. AUTOINCREMENT: no number is used twice.
+    CREATE TABLE journal (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        at INTEGER NOT NULL,
+        author TEXT NOT NULL,
+        via TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        change TEXT NOT NULL
+    ) STRICT;
+",
+];
 
 /// Opens or creates the database, and returns it with the key of the store.
 pub(crate) async fn open(path: &Path) -> Result<(SqlitePool, StoreKey), OpenError> {

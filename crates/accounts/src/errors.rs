@@ -51,6 +51,8 @@ pub enum AccountsError {
     Expiry { limit_days: u64 },
     #[error("the grants of a token are longer than {limit} bytes: grant less, or name a role")]
     GrantsTooLong { limit: usize },
+    #[error("the reason is longer than {limit} bytes: shorten it, or give a link")]
+    ReasonTooLong { limit: usize },
     #[error("there are more than {limit} groups: limit the groups that the provider sends")]
     TooManyGroups { limit: usize },
 }

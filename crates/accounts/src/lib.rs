@@ -3,11 +3,12 @@
 //!
 //! The crate has no HTTP, no clock and no cache: every call brings its time, and every look-up
 //! reads the database, so that a right that was removed is gone at the next request. It does not
-//! decide who may call which function: the caller checks that, and records each [`Change`].
+//! decide who may call which function: the caller checks that. Every change is in the journal until
+//! the caller has recorded it in the ledger.
 //!
 //! Reading order: `secrets` (texts that cannot be printed), `options`, `database` (the file and its
 //! tables), `store` (the handle), `hashing` and `password_policy`, `set_up`, `local_accounts`,
-//! `limits` and `sign_in`, `sessions` and `session_lookup`, `machine_tokens`, `change`.
+//! `limits` and `sign_in`, `sessions` and `session_lookup`, `machine_tokens`, `change`, `journal`.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod columns;
 mod database;
 mod errors;
 mod hashing;
+mod journal;
 mod limits;
 mod local_accounts;
 mod machine_tokens;
@@ -35,6 +37,7 @@ pub use change::{Change, Changed};
 pub use client::Client;
 pub use errors::{AccountsError, OpenError, PasswordError, SetUpError, SignInError};
 pub use hashing::HashingCost;
+pub use journal::{Author, JournalEntry};
 pub use limits::{Limits, Rate};
 pub use local_accounts::{Account, NewAccount};
 pub use machine_tokens::{IssuedToken, MachineToken, NewToken};

@@ -10,6 +10,7 @@ use crate::change::{Change, Changed};
 use crate::columns::{array, groups, groups_text, millis, optional_timestamp, timestamp};
 use crate::errors::AccountsError;
 use crate::hashing::{HashingCost, PasswordHash};
+use crate::journal::Author;
 use crate::names;
 use crate::password_policy;
 use crate::secrets::Password;
@@ -118,18 +119,22 @@ pub(crate) fn check(new: &NewAccount<'_>) -> Result<(), AccountsError> {
 
 impl Accounts {
     /// Creates an account. Its name must be free, also for names in other case.
-    pub async fn create_account(&self, new: NewAccount<'_>, now: Timestamp) -> Result<Changed<Account>, AccountsError> {
+    pub async fn create_account(
+        &self,
+        new: NewAccount<'_>,
+        by: &Author<'_>,
+    ) -> Result<Changed<Account>, AccountsError> {
         check(&new)?;
         let password = self.hasher.hash(new.password).await?;
         let mut writing = self.write().await?;
-        let account = insert(writing.connection(), &new, &password, now).await?;
-        writing.commit().await?;
+        let account = insert(writing.connection(), &new, &password, by.now).await?;
         let change = Change::AccountCreated {
             account: account.actor.clone(),
             administrator: account.administrator,
             groups: account.groups.clone(),
             by_setup_link: false,
         };
+        let change = writing.commit_change(change, by, self).await?;
         Ok(Changed { value: account, change })
     }
 
@@ -152,24 +157,23 @@ impl Accounts {
         name: &str,
         password: &Password,
         except: Option<&SessionId>,
-        now: Timestamp,
+        by: &Author<'_>,
     ) -> Result<Change, AccountsError> {
         // Before the hash: a name without an account costs nothing.
         let row = find(&mut *self.pool.acquire().await?, name).await?.ok_or(AccountsError::NoSuchAccount)?;
         password_policy::check(password, &row.account.name)?;
         let hash = self.hasher.hash(password).await?;
         let mut writing = self.write().await?;
-        let set = store_password(writing.connection(), row.number, &hash, now).await?;
+        let set = store_password(writing.connection(), row.number, &hash, by.now).await?;
         if set == 0 {
             return Err(AccountsError::NoSuchAccount);
         }
         let sessions_ended = end_sessions(writing.connection(), row.number, except).await?;
-        writing.commit().await?;
-        Ok(Change::PasswordSet { account: row.account.actor, sessions_ended })
+        writing.commit_change(Change::PasswordSet { account: row.account.actor, sessions_ended }, by, self).await
     }
 
     /// Sets the groups of an account. Its sessions have them from the next request on.
-    pub async fn set_groups(&self, name: &str, groups: Vec<String>) -> Result<Change, AccountsError> {
+    pub async fn set_groups(&self, name: &str, groups: Vec<String>, by: &Author<'_>) -> Result<Change, AccountsError> {
         names::check_groups(&groups)?;
         let mut writing = self.write().await?;
         let row = find(writing.connection(), name).await?.ok_or(AccountsError::NoSuchAccount)?;
@@ -178,12 +182,16 @@ impl Accounts {
             .bind(row.number)
             .execute(writing.connection())
             .await?;
-        writing.commit().await?;
-        Ok(Change::GroupsSet { account: row.account.actor, groups })
+        writing.commit_change(Change::GroupsSet { account: row.account.actor, groups }, by, self).await
     }
 
     /// Makes an account an administrator, or an ordinary one. The last administrator stays.
-    pub async fn set_administrator(&self, name: &str, administrator: bool) -> Result<Change, AccountsError> {
+    pub async fn set_administrator(
+        &self,
+        name: &str,
+        administrator: bool,
+        by: &Author<'_>,
+    ) -> Result<Change, AccountsError> {
         let mut writing = self.write().await?;
         let row = find(writing.connection(), name).await?.ok_or(AccountsError::NoSuchAccount)?;
         if !administrator {
@@ -194,12 +202,11 @@ impl Accounts {
             .bind(row.number)
             .execute(writing.connection())
             .await?;
-        writing.commit().await?;
-        Ok(Change::AdministratorSet { account: row.account.actor, administrator })
+        writing.commit_change(Change::AdministratorSet { account: row.account.actor, administrator }, by, self).await
     }
 
     /// Disables an account and ends its sessions. The last administrator stays.
-    pub async fn disable_account(&self, name: &str) -> Result<Change, AccountsError> {
+    pub async fn disable_account(&self, name: &str, by: &Author<'_>) -> Result<Change, AccountsError> {
         let mut writing = self.write().await?;
         let row = find(writing.connection(), name).await?.ok_or(AccountsError::NoSuchAccount)?;
         keep_an_administrator(writing.connection(), &row).await?;
@@ -208,32 +215,29 @@ impl Accounts {
             .execute(writing.connection())
             .await?;
         let sessions_ended = end_sessions(writing.connection(), row.number, None).await?;
-        writing.commit().await?;
-        Ok(Change::AccountDisabled { account: row.account.actor, sessions_ended })
+        writing.commit_change(Change::AccountDisabled { account: row.account.actor, sessions_ended }, by, self).await
     }
 
     /// Enables an account again. Its sessions stay ended.
-    pub async fn enable_account(&self, name: &str) -> Result<Change, AccountsError> {
+    pub async fn enable_account(&self, name: &str, by: &Author<'_>) -> Result<Change, AccountsError> {
         let mut writing = self.write().await?;
         let row = find(writing.connection(), name).await?.ok_or(AccountsError::NoSuchAccount)?;
         sqlx::query("UPDATE accounts SET disabled = 0 WHERE account = ?")
             .bind(row.number)
             .execute(writing.connection())
             .await?;
-        writing.commit().await?;
-        Ok(Change::AccountEnabled { account: row.account.actor })
+        writing.commit_change(Change::AccountEnabled { account: row.account.actor }, by, self).await
     }
 
     /// Deletes an account with its sessions and known addresses. The last administrator stays. The
     /// tokens that it created stay too: they belong to machines.
-    pub async fn delete_account(&self, name: &str) -> Result<Change, AccountsError> {
+    pub async fn delete_account(&self, name: &str, by: &Author<'_>) -> Result<Change, AccountsError> {
         let mut writing = self.write().await?;
         let row = find(writing.connection(), name).await?.ok_or(AccountsError::NoSuchAccount)?;
         keep_an_administrator(writing.connection(), &row).await?;
         let sessions_ended = end_sessions(writing.connection(), row.number, None).await?;
         sqlx::query("DELETE FROM accounts WHERE account = ?").bind(row.number).execute(writing.connection()).await?;
-        writing.commit().await?;
-        Ok(Change::AccountDeleted { account: row.account.actor, sessions_ended })
+        writing.commit_change(Change::AccountDeleted { account: row.account.actor, sessions_ended }, by, self).await
     }
 }
 

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use crate::change::Change;
 use crate::columns::{before, millis, optional_timestamp, timestamp};
 use crate::errors::AccountsError;
+use crate::journal::Author;
 use crate::names;
 use crate::options::TOUCH;
 use crate::randomness::{self, ID_LENGTH, SECRET_LENGTH};
@@ -39,7 +40,6 @@ pub struct NewToken<'a> {
     pub name: &'a str,
     /// The rights of the token, in a form that this crate does not read.
     pub grants: String,
-    pub created_by: Actor,
     pub expires: Timestamp,
 }
 
@@ -69,7 +69,8 @@ pub struct IssuedToken {
 
 impl Accounts {
     /// Creates a token. Its text is in the result, and nowhere else.
-    pub async fn create_token(&self, new: NewToken<'_>, now: Timestamp) -> Result<IssuedToken, AccountsError> {
+    pub async fn create_token(&self, new: NewToken<'_>, by: &Author<'_>) -> Result<IssuedToken, AccountsError> {
+        let now = by.now;
         names::check("token name", new.name)?;
         if new.expires <= now || new.expires > now + LONGEST {
             return Err(AccountsError::Expiry { limit_days: LONGEST_DAYS });
@@ -81,15 +82,15 @@ impl Accounts {
         let text = new_text(&id)?;
         let mut writing = self.write().await?;
         free_name(writing.connection(), new.name, now).await?;
-        let token = insert(writing.connection(), &id, &text, &new, now).await?;
-        writing.commit().await?;
+        let token = insert(writing.connection(), &id, &text, &new, by).await?;
         let change = Change::TokenCreated {
             token: token.actor.clone(),
             id,
             grants: new.grants,
-            created_by: new.created_by,
+            created_by: by.actor.clone(),
             expires: new.expires,
         };
+        let change = writing.commit_change(change, by, self).await?;
         Ok(IssuedToken { token, text, change })
     }
 
@@ -119,16 +120,16 @@ impl Accounts {
     }
 
     /// Revokes a token. Returns nothing if there is no such token, or if it was revoked before.
-    pub async fn revoke_token(&self, id: &str, now: Timestamp) -> Result<Option<Change>, AccountsError> {
+    pub async fn revoke_token(&self, id: &str, by: &Author<'_>) -> Result<Option<Change>, AccountsError> {
         let mut writing = self.write().await?;
         let row = sqlx::query("UPDATE tokens SET revoked = ? WHERE token = ? AND revoked IS NULL RETURNING *")
-            .bind(millis(now))
+            .bind(millis(by.now))
             .bind(id)
             .fetch_optional(writing.connection())
             .await?;
-        writing.commit().await?;
-        let token = row.map(|row| read(&row)).transpose()?;
-        Ok(token.map(|token| Change::TokenRevoked { token: token.actor, id: token.id }))
+        let Some(token) = row.map(|row| read(&row)).transpose()? else { return Ok(None) };
+        let change = Change::TokenRevoked { token: token.actor, id: token.id };
+        writing.commit_change(change, by, self).await.map(Some)
     }
 
     /// Returns the tokens by name, with those that were revoked or expired in the last 90 days.
@@ -175,7 +176,7 @@ async fn insert(
     id: &str,
     text: &TokenText,
     new: &NewToken<'_>,
-    now: Timestamp,
+    by: &Author<'_>,
 ) -> Result<MachineToken, AccountsError> {
     let insert = "INSERT INTO tokens (token, hash, name, key, grants, created_by, created, expires)
                   VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING *";
@@ -185,8 +186,8 @@ async fn insert(
         .bind(new.name)
         .bind(names::key(new.name))
         .bind(&new.grants)
-        .bind(new.created_by.as_str())
-        .bind(millis(now))
+        .bind(by.actor.as_str())
+        .bind(millis(by.now))
         .bind(millis(new.expires))
         .fetch_one(connection)
         .await?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use setpoint_core::name::Actor;
 use setpoint_core::time::Timestamp;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -13,6 +13,7 @@ use crate::change::Change;
 use crate::client::Client;
 use crate::columns::{before, groups_text, millis, timestamp};
 use crate::errors::AccountsError;
+use crate::journal::Author;
 use crate::local_accounts::AccountRow;
 use crate::names;
 use crate::randomness;
@@ -21,7 +22,7 @@ use crate::sign_in::NewSession;
 use crate::store::Accounts;
 
 /// The identifier of a session. It is not secret, and opens nothing.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub(crate) String);
 
@@ -45,7 +46,7 @@ impl fmt::Display for SessionId {
 }
 
 /// The way in which a person signed in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Via {
     Password,
@@ -268,31 +269,30 @@ impl Accounts {
         };
         let mut writing = self.write().await?;
         let begun = begin(self, writing.connection(), &holder, client, now).await?;
-        writing.commit().await?;
-        Ok(begun)
+        begun.committed(writing, self, now).await
     }
 
     /// Ends a session. Returns nothing if it has ended before.
-    pub async fn end_session(&self, id: &SessionId) -> Result<Option<Change>, AccountsError> {
+    pub async fn end_session(&self, id: &SessionId, by: &Author<'_>) -> Result<Option<Change>, AccountsError> {
         let mut writing = self.write().await?;
         let actor: Option<String> = sqlx::query_scalar("DELETE FROM sessions WHERE session = ? RETURNING actor")
             .bind(id.as_str())
             .fetch_optional(writing.connection())
             .await?;
-        writing.commit().await?;
-        let change = |actor: String| Ok(Change::SessionEnded { actor: Actor::new(&actor)?, session: id.clone() });
-        actor.map(change).transpose()
+        let Some(actor) = actor else { return Ok(None) };
+        let change = Change::SessionEnded { actor: Actor::new(&actor)?, session: id.clone() };
+        writing.commit_change(change, by, self).await.map(Some)
     }
 
     /// Ends all sessions of a person, local or of a provider.
-    pub async fn end_sessions_of(&self, actor: &Actor) -> Result<Change, AccountsError> {
+    pub async fn end_sessions_of(&self, actor: &Actor, by: &Author<'_>) -> Result<Change, AccountsError> {
         let mut writing = self.write().await?;
         let ended = sqlx::query("DELETE FROM sessions WHERE actor = ?")
             .bind(actor.as_str())
             .execute(writing.connection())
             .await?;
-        writing.commit().await?;
-        Ok(Change::SessionsEnded { actor: actor.clone(), sessions_ended: ended.rows_affected() })
+        let change = Change::SessionsEnded { actor: actor.clone(), sessions_ended: ended.rows_affected() };
+        writing.commit_change(change, by, self).await
     }
 
     /// Returns the open sessions, of one person or of all, the latest used first.

@@ -7,6 +7,7 @@ use sqlx::sqlite::SqliteConnection;
 use crate::change::{Change, Changed};
 use crate::columns::millis;
 use crate::errors::{AccountsError, SetUpError};
+use crate::journal::Author;
 use crate::local_accounts::{Account, NewAccount, check, insert};
 use crate::randomness::{self, SECRET_LENGTH};
 use crate::secrets::{Password, SetupToken, equal, fingerprint};
@@ -60,13 +61,14 @@ impl Accounts {
         }
         let account = insert(writing.connection(), &new, &hash, now).await?;
         sqlx::query("DELETE FROM set_up").execute(writing.connection()).await?;
-        writing.commit().await?;
         let change = Change::AccountCreated {
             account: account.actor.clone(),
             administrator: true,
             groups: Vec::new(),
             by_setup_link: true,
         };
+        let by = Author { actor: &account.actor, via: "set-up link", reason: "", now };
+        let change = writing.commit_change(change, &by, self).await?;
         Ok(Changed { value: account, change })
     }
 }

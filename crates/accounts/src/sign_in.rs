@@ -7,13 +7,14 @@ use crate::change::Change;
 use crate::client::{Client, Network};
 use crate::columns::{before, millis};
 use crate::errors::{AccountsError, SignInError};
+use crate::journal::Author;
 use crate::limits::Attempt;
 use crate::local_accounts::{AccountRow, find, store_password};
 use crate::names;
 use crate::password_policy::LONGEST;
 use crate::secrets::{Password, SessionCookie};
 use crate::sessions::{Session, begin_local};
-use crate::store::Accounts;
+use crate::store::{Accounts, Writing};
 
 /// A session that has begun, with the value of its cookie.
 #[derive(Clone, Debug)]
@@ -21,6 +22,21 @@ pub struct NewSession {
     pub session: Session,
     pub cookie: SessionCookie,
     pub change: Change,
+}
+
+impl NewSession {
+    /// Commits the session with its change: its owner is the author.
+    pub(crate) async fn committed(
+        self,
+        writing: Writing<'_>,
+        accounts: &Accounts,
+        now: Timestamp,
+    ) -> Result<Self, AccountsError> {
+        let via = self.session.via.to_string();
+        let by = Author { actor: &self.session.actor, via: &via, reason: "", now };
+        writing.commit_change(self.change.clone(), &by, accounts).await?;
+        Ok(self)
+    }
 }
 
 /// The addresses that are remembered for each account, the latest ones.
@@ -60,8 +76,7 @@ impl Accounts {
         let pair = self.pair(row.number, client.network());
         remember(writing.connection(), row.number, &pair, now).await?;
         let begun = begin_local(self, writing.connection(), &row, client, now).await?;
-        writing.commit().await?;
-        Ok(begun)
+        Ok(begun.committed(writing, self, now).await?)
     }
 
     /// Checks a password without a session, with the limits of a sign-in: for requests that ask for
@@ -79,13 +94,12 @@ impl Accounts {
     /// Treats an address as one from which the account has signed in, so that sign-ins of others do
     /// not limit it. For a command on the machine itself: it lets an administrator in during an
     /// attack.
-    pub async fn trust_address(&self, name: &str, client: &Client, now: Timestamp) -> Result<Change, AccountsError> {
+    pub async fn trust_address(&self, name: &str, client: &Client, by: &Author<'_>) -> Result<Change, AccountsError> {
         let mut writing = self.write().await?;
         let row = find(writing.connection(), name).await?.ok_or(AccountsError::NoSuchAccount)?;
         let pair = self.pair(row.number, client.network());
-        remember(writing.connection(), row.number, &pair, now).await?;
-        writing.commit().await?;
-        Ok(Change::AddressTrusted { account: row.account.actor })
+        remember(writing.connection(), row.number, &pair, by.now).await?;
+        writing.commit_change(Change::AddressTrusted { account: row.account.actor }, by, self).await
     }
 
     /// Returns the account for the right password. A name without an account has the same limits

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sqlx::Sqlite;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, Notify};
 
 use crate::database;
 use crate::errors::{AccountsError, OpenError};
@@ -23,6 +23,8 @@ pub struct Accounts {
     pub(crate) options: Options,
     /// One writer at a time: others wait here in order, and not within SQLite, which polls.
     turn: Mutex<()>,
+    /// Wakes the reader of the journal.
+    pub(crate) journal: Notify,
     path: PathBuf,
 }
 
@@ -38,7 +40,7 @@ impl Accounts {
         let hasher = Hasher::new(options.hashing)?;
         let (pool, key) = database::open(&path).await?;
         let limiter = Limiter::new(options.limits);
-        Ok(Self { pool, key, hasher, limiter, options, turn: Mutex::new(()), path })
+        Ok(Self { pool, key, hasher, limiter, options, turn: Mutex::new(()), journal: Notify::new(), path })
     }
 
     /// Closes the database and waits until its files are closed.

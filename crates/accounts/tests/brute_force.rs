@@ -1,9 +1,9 @@
 //! Case 67 of the bad-input list: guesses from many addresses are bounded, and keep no one out.
 
-use setpoint_accounts::SignInError;
+use setpoint_accounts::{Author, SignInError};
 use setpoint_core::time::{Span, Timestamp};
 
-use crate::scene::{NOW, Scene, after, client};
+use crate::scene::{NOW, Scene, after, by, client};
 
 /// Guesses once from each address, and returns the number of guesses that were compared with the
 /// password.
@@ -98,7 +98,7 @@ async fn a_command_on_the_machine_lets_an_administrator_in_from_a_new_address() 
     let scene = Scene::new().await;
     attack(&scene, "root", 1_000..1_100, NOW).await;
     assert!(matches!(scene.sign_in("root", 1, NOW).await, Err(SignInError::TooMany { .. })));
-    scene.accounts.trust_address("root", &client(1), NOW).await.unwrap();
+    scene.accounts.trust_address("root", &client(1), &by()).await.unwrap();
     assert!(scene.sign_in("root", 1, NOW).await.is_ok());
 }
 
@@ -115,7 +115,11 @@ async fn an_address_that_was_not_used_for_long_is_forgotten() {
 async fn the_addresses_of_an_account_that_are_remembered_have_a_bound() {
     let scene = Scene::new().await;
     for n in 0..33 {
-        scene.accounts.trust_address("root", &client(n), after(Span::seconds(n.into()))).await.unwrap();
+        scene
+            .accounts
+            .trust_address("root", &client(n), &Author { now: after(Span::seconds(n.into())), ..by() })
+            .await
+            .unwrap();
     }
     let now = after(Span::minutes(1));
     attack(&scene, "root", 1_000..1_100, now).await;

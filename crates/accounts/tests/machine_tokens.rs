@@ -4,14 +4,14 @@ use setpoint_accounts::{AccountsError, Change, IssuedToken, NewToken};
 use setpoint_core::time::{Span, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use crate::scene::{NOW, Scene, actor, after};
+use crate::scene::{NOW, Scene, actor, after, by};
 
 const YEAR: Span = Span::hours(366 * 24);
 
 async fn create(scene: &Scene, name: &str, expires: Timestamp) -> Result<IssuedToken, AccountsError> {
     let grants = "{\"verbs\":[\"see\"]}".to_owned();
-    let new = NewToken { name, grants, created_by: actor("account:root"), expires };
-    scene.accounts.create_token(new, NOW).await
+    let new = NewToken { name, grants, expires };
+    scene.accounts.create_token(new, &by()).await
 }
 
 #[tokio::test]
@@ -104,12 +104,12 @@ async fn a_revoked_token_ends_at_the_next_request() {
     let issued = create(&scene, "ci", after(YEAR)).await.unwrap();
     let id = &issued.token.id;
     assert!(scene.accounts.token_by_id(id, NOW).await.unwrap().is_some());
-    let revoked = scene.accounts.revoke_token(id, NOW).await.unwrap();
+    let revoked = scene.accounts.revoke_token(id, &by()).await.unwrap();
     assert_eq!(revoked, Some(Change::TokenRevoked { token: actor("token:ci"), id: id.clone() }));
     assert!(scene.accounts.token(issued.text.open(), NOW).await.unwrap().is_none());
     assert!(scene.accounts.token_by_id(id, NOW).await.unwrap().is_none());
-    assert_eq!(scene.accounts.revoke_token(id, NOW).await.unwrap(), None, "it was revoked before");
-    assert_eq!(scene.accounts.revoke_token("unknown", NOW).await.unwrap(), None);
+    assert_eq!(scene.accounts.revoke_token(id, &by()).await.unwrap(), None, "it was revoked before");
+    assert_eq!(scene.accounts.revoke_token("unknown", &by()).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn valid_tokens_have_different_names() {
     let first = create(&scene, "ci", after(YEAR)).await.unwrap();
     assert!(matches!(create(&scene, "CI", after(YEAR)).await, Err(AccountsError::NameTaken { .. })));
     assert!(matches!(create(&scene, "a b", after(YEAR)).await, Err(AccountsError::Name { .. })));
-    scene.accounts.revoke_token(&first.token.id, NOW).await.unwrap();
+    scene.accounts.revoke_token(&first.token.id, &by()).await.unwrap();
     assert!(create(&scene, "ci", after(YEAR)).await.is_ok());
     assert!(scene.accounts.token(first.text.open(), NOW).await.unwrap().is_none());
 }
@@ -153,7 +153,7 @@ async fn the_list_shows_ended_tokens_for_a_while() {
     let revoked = create(&scene, "a", after(YEAR)).await.unwrap();
     create(&scene, "b", after(Span::hours(1))).await.unwrap();
     create(&scene, "c", after(YEAR)).await.unwrap();
-    scene.accounts.revoke_token(&revoked.token.id, NOW).await.unwrap();
+    scene.accounts.revoke_token(&revoked.token.id, &by()).await.unwrap();
     let names = async |now| {
         let tokens = scene.accounts.tokens(now).await.unwrap();
         tokens.iter().map(|token| token.name.clone()).collect::<String>()
@@ -167,8 +167,8 @@ async fn the_list_shows_ended_tokens_for_a_while() {
 async fn grants_have_a_bound() {
     let scene = Scene::new().await;
     let grants = "x".repeat(65_537);
-    let new = NewToken { name: "ci", grants, created_by: actor("account:root"), expires: after(YEAR) };
-    let refused = scene.accounts.create_token(new, NOW).await;
+    let new = NewToken { name: "ci", grants, expires: after(YEAR) };
+    let refused = scene.accounts.create_token(new, &by()).await;
     assert!(matches!(refused, Err(AccountsError::GrantsTooLong { limit: 65_536 })));
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene fails at that line")]
 
 mod brute_force;
+mod journal;
 mod local_accounts;
 mod machine_tokens;
 mod no_secrets;

@@ -6,7 +6,7 @@ use std::fs;
 use setpoint_accounts::{Identity, NewAccount, NewToken, Options, Password};
 use setpoint_core::time::Span;
 
-use crate::scene::{NOW, PASSWORD, Scene, actor, after, client, password};
+use crate::scene::{NOW, PASSWORD, Scene, after, by, client, password};
 
 /// Collects the outputs of a scene, in which no secret may be.
 #[derive(Default)]
@@ -37,9 +37,9 @@ async fn no_type_prints_a_secret_and_no_file_contains_one() {
     let live = scene.session(begun.cookie.open(), after(Span::hours(22))).await.map_or(live, |live| live);
     let rotated = scene.session(begun.cookie.open(), after(Span::hours(24))).await.unwrap();
     let next = rotated.new_cookie.clone().unwrap();
-    let new = NewToken { name: "ci", grants: "{}".to_owned(), created_by: actor("a"), expires: after(Span::hours(1)) };
+    let new = NewToken { name: "ci", grants: "{}".to_owned(), expires: after(Span::hours(1)) };
     outputs.add(&new);
-    let issued = accounts.create_token(new, NOW).await.unwrap();
+    let issued = accounts.create_token(new, &by()).await.unwrap();
     let password = password();
     outputs.add(&NewAccount { name: "ada", password: &password, groups: Vec::new(), administrator: false });
     for value in [&created.change, &begun.change, &person.change, &issued.change] {
@@ -54,7 +54,7 @@ async fn no_type_prints_a_secret_and_no_file_contains_one() {
     outputs.add(&(accounts.accounts().await.unwrap(), accounts.open_sessions(None, NOW).await.unwrap()));
     outputs.add(&accounts.set_up(link.open(), "again", &password, NOW).await.unwrap_err());
     let common = Password::new("qwertyuiop123".to_owned());
-    let refused = accounts.set_password("root", &common, None, NOW).await.unwrap_err();
+    let refused = accounts.set_password("root", &common, None, &by()).await.unwrap_err();
     outputs.add(&refused);
     outputs.0.push_str(&refused.to_string());
 
@@ -88,7 +88,7 @@ async fn the_password_of_a_removed_account_leaves_the_file() {
         hash.unwrap()
     };
     let hash = row().await.unwrap();
-    scene.accounts.delete_account("ada").await.unwrap();
+    scene.accounts.delete_account("ada", &by()).await.unwrap();
     assert_eq!(row().await, None);
     let path = scene.accounts.path().to_owned();
     scene.accounts.close().await;

@@ -3,7 +3,7 @@
 use setpoint_accounts::{AccountsError, Identity, Via};
 use setpoint_core::time::Span;
 
-use crate::scene::{NOW, Scene, actor, after, client};
+use crate::scene::{NOW, Scene, actor, after, by, client};
 
 fn grace() -> Identity {
     Identity {
@@ -36,9 +36,9 @@ async fn a_person_of_a_provider_is_never_an_administrator() {
     let session = scene.session(begun.cookie.open(), NOW).await.unwrap().session;
     assert!(!session.administrator);
     assert_ne!(session.actor, actor("account:root"));
-    scene.accounts.end_sessions_of(&actor("account:root")).await.unwrap();
+    scene.accounts.end_sessions_of(&actor("account:root"), &by()).await.unwrap();
     assert!(scene.session(begun.cookie.open(), NOW).await.is_some(), "another person");
-    scene.accounts.end_sessions_of(&session.actor).await.unwrap();
+    scene.accounts.end_sessions_of(&session.actor, &by()).await.unwrap();
     assert!(scene.session(begun.cookie.open(), NOW).await.is_none());
 }
 

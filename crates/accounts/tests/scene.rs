@@ -1,9 +1,10 @@
 //! A store in a temporary directory, with cheap hashes and an administrator.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::LazyLock;
 
 use setpoint_accounts::{
-    Account, Accounts, Client, HashingCost, LiveSession, NewAccount, NewSession, Options, Password, SignInError,
+    Account, Accounts, Author, Client, HashingCost, LiveSession, NewAccount, NewSession, Options, Password, SignInError,
 };
 use setpoint_core::name::Actor;
 use setpoint_core::time::{Span, Timestamp};
@@ -49,7 +50,7 @@ impl Scene {
     pub(crate) async fn create(&self, name: &str) -> Account {
         let password = password();
         let new = NewAccount { name, password: &password, groups: vec!["dev".to_owned()], administrator: false };
-        self.accounts.create_account(new, NOW).await.unwrap().value
+        self.accounts.create_account(new, &by()).await.unwrap().value
     }
 
     pub(crate) async fn sign_in(&self, name: &str, from: u32, now: Timestamp) -> Result<NewSession, SignInError> {
@@ -65,6 +66,12 @@ impl Scene {
     pub(crate) async fn session(&self, cookie: &str, now: Timestamp) -> Option<LiveSession> {
         self.accounts.session(cookie, now).await.unwrap()
     }
+}
+
+/// The author of every change by an administrator.
+pub(crate) fn by() -> Author<'static> {
+    static ROOT: LazyLock<Actor> = LazyLock::new(|| actor("account:root"));
+    Author { actor: &ROOT, via: "password", reason: "", now: NOW }
 }
 
 pub(crate) fn password() -> Password {

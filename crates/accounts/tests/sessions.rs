@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use setpoint_accounts::{Change, Client, SessionCookie, SessionId, Via};
 use setpoint_core::time::{Span, Timestamp};
 
-use crate::scene::{NOW, Scene, actor, after, client, password};
+use crate::scene::{NOW, Scene, actor, after, by, client, password};
 
 #[tokio::test]
 async fn a_session_has_the_rights_of_its_account() {
@@ -155,14 +155,14 @@ async fn sessions_end_singly_and_together() {
     let scene = Scene::new().await;
     let [a, b, c] = [1, 2, 3].map(|n| scene.sign_in("root", n, NOW));
     let (a, b, c) = (a.await.unwrap(), b.await.unwrap(), c.await.unwrap());
-    let ended = scene.accounts.end_session(&a.session.id).await.unwrap();
+    let ended = scene.accounts.end_session(&a.session.id, &by()).await.unwrap();
     assert_eq!(ended, Some(Change::SessionEnded { actor: actor("account:root"), session: a.session.id.clone() }));
-    assert_eq!(scene.accounts.end_session(&a.session.id).await.unwrap(), None);
-    assert_eq!(scene.accounts.end_session(&SessionId::new("'; DROP TABLE")).await.unwrap(), None);
-    assert_eq!(scene.accounts.end_session(&SessionId::new(&format!("{}x", b.session.id))).await.unwrap(), None);
+    assert_eq!(scene.accounts.end_session(&a.session.id, &by()).await.unwrap(), None);
+    assert_eq!(scene.accounts.end_session(&SessionId::new("'; DROP TABLE"), &by()).await.unwrap(), None);
+    assert_eq!(scene.accounts.end_session(&SessionId::new(&format!("{}x", b.session.id)), &by()).await.unwrap(), None);
     assert!(scene.session(a.cookie.open(), NOW).await.is_none());
     assert!(scene.session(b.cookie.open(), NOW).await.is_some());
-    let ended = scene.accounts.end_sessions_of(&actor("account:root")).await.unwrap();
+    let ended = scene.accounts.end_sessions_of(&actor("account:root"), &by()).await.unwrap();
     assert_eq!(ended, Change::SessionsEnded { actor: actor("account:root"), sessions_ended: 2 });
     assert!(scene.session(c.cookie.open(), NOW).await.is_none());
 }

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use setpoint_accounts::{Accounts, Client, HashingCost, Options, Password, SignInError};
 use setpoint_core::time::Span;
 
-use crate::scene::{NOW, Scene, after, client, options, password};
+use crate::scene::{NOW, Scene, after, by, client, options, password};
 
 #[tokio::test]
 async fn an_unknown_name_a_wrong_password_and_a_disabled_account_are_one_error_at_one_cost() {
     let scene = Scene::new().await;
     scene.create("ada").await;
-    scene.accounts.disable_account("ada").await.unwrap();
+    scene.accounts.disable_account("ada", &by()).await.unwrap();
     let before = scene.accounts.hashes_computed();
     let unknown = scene.guess("nemo", 1, NOW).await;
     let wrong = scene.guess("root", 2, NOW).await;
@@ -132,7 +132,7 @@ async fn a_right_password_is_confirmed_without_a_session() {
     let refused = scene.accounts.confirm("root", &wrong, &client(1), NOW).await;
     assert!(matches!(refused, Err(SignInError::Wrong)));
     scene.create("ada").await;
-    scene.accounts.disable_account("ada").await.unwrap();
+    scene.accounts.disable_account("ada", &by()).await.unwrap();
     let disabled = scene.accounts.confirm("ada", &password(), &client(1), NOW).await;
     assert!(matches!(disabled, Err(SignInError::Wrong)));
 }
@@ -169,7 +169,7 @@ async fn session_after_a_change_by_another_process<F: Future>(change: impl Async
     };
     let (begun, _) = tokio::join!(sign_in, change);
     // A session that was not refused at its begin would be valid again with its account.
-    slow.enable_account("ada").await.ok();
+    slow.enable_account("ada", &by()).await.ok();
     match begun {
         Ok(begun) => slow.session(begun.cookie.open(), NOW).await.unwrap().is_some(),
         Err(error) => {
@@ -181,13 +181,13 @@ async fn session_after_a_change_by_another_process<F: Future>(change: impl Async
 
 #[tokio::test]
 async fn a_sign_in_while_the_account_changes_begins_no_session() {
-    let disable = async |other: Accounts| async move { drop(other.disable_account("ada").await.unwrap()) };
+    let disable = async |other: Accounts| async move { drop(other.disable_account("ada", &by()).await.unwrap()) };
     assert!(!session_after_a_change_by_another_process(disable).await);
-    let delete = async |other: Accounts| async move { drop(other.delete_account("ada").await.unwrap()) };
+    let delete = async |other: Accounts| async move { drop(other.delete_account("ada", &by()).await.unwrap()) };
     assert!(!session_after_a_change_by_another_process(delete).await);
     let set = async |other: Accounts| async move {
         let new = Password::new("another-password".to_owned());
-        drop(other.set_password("ada", &new, None, NOW).await.unwrap());
+        drop(other.set_password("ada", &new, None, &by()).await.unwrap());
     };
     assert!(!session_after_a_change_by_another_process(set).await);
     let nothing = async |_: Accounts| async move {};

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use setpoint_accounts::{Accounts, OpenError};
 use setpoint_core::time::Span;
 
-use crate::scene::{NOW, Scene, after, client, options, password};
+use crate::scene::{NOW, Scene, after, by, client, options, password};
 
 fn files(scene: &Scene) -> Vec<(String, u32, Vec<u8>)> {
     let entries = fs::read_dir(scene.directory.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -38,7 +38,7 @@ async fn two_processes_share_one_store() {
     let other = Accounts::open_with(scene.directory.path(), options()).await.unwrap();
     let begun = other.sign_in("root", &password(), &client(1), NOW).await.unwrap();
     assert!(scene.session(begun.cookie.open(), NOW).await.is_some());
-    scene.accounts.end_session(&begun.session.id).await.unwrap();
+    scene.accounts.end_session(&begun.session.id, &by()).await.unwrap();
     assert!(other.session(begun.cookie.open(), NOW).await.unwrap().is_none(), "at the next look-up");
     let (mut handles, mut tasks) = (vec![scene.accounts, other], tokio::task::JoinSet::new());
     for (n, accounts) in handles.drain(..).enumerate() {

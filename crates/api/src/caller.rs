@@ -26,6 +26,17 @@ pub enum Via {
     Token { name: String },
 }
 
+impl Via {
+    /// Returns the way as the ledger records it.
+    pub fn method(&self) -> &str {
+        match self {
+            Self::Socket => "local socket",
+            Self::Session { method } => method,
+            Self::Token { .. } => "token",
+        }
+    }
+}
+
 /// The identity of a caller that signed in, as the server has verified it. Access documents name
 /// such identities. The default is no identity at all, which has no rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

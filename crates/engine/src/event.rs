@@ -13,7 +13,7 @@ use setpoint_core::observed::{Observed, UnknownReason};
 use setpoint_core::resource::Resource;
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_core::version::{Ancestry, Revision};
-use setpoint_ledger::Class;
+use setpoint_ledger::{Class, Entry};
 use setpoint_target::{Hint, Outcome, Refusal, Settlement};
 
 use crate::controls::Controls;
@@ -113,6 +113,8 @@ pub enum Event {
     SettingsChanged,
     /// An order of a person.
     Command(Command),
+    /// A record about something outside of the machine.
+    Statement(Statement),
 }
 
 /// The result of a render.
@@ -144,8 +146,19 @@ pub struct Command {
     pub id: OrderId,
     pub app: AppId,
     pub by: Actor,
+    /// The way in which the person was identified, such as `password`.
+    pub via: String,
     pub reason: String,
     pub order: Order,
+}
+
+/// A record about something that the machine does not decide, such as a sign-in. It changes no facts.
+/// Always answered, like an order.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub id: OrderId,
+    /// An entry without changes. The machine sets its time.
+    pub entry: Entry,
 }
 
 /// The longest reason of an order, in bytes. A reason becomes part of the app's facts, which every

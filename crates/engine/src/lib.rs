@@ -13,5 +13,5 @@ pub mod machine;
 
 pub use controls::{AppControl, Controls, Mode, OnFailure, Settings, StoreControl, TargetControl};
 pub use effect::{Declined, Effect, Note, NoteKind, Ticket};
-pub use event::{Command, Event, LONGEST_REASON, LONGEST_SUSPENSION, Order, OrderId, RenderOutcome};
+pub use event::{Command, Event, LONGEST_REASON, LONGEST_SUSPENSION, Order, OrderId, RenderOutcome, Statement};
 pub use machine::{BundleCache, Machine};

@@ -85,7 +85,10 @@ fn what_a_person_orders_is_done_as_urgently_as_it_is_looked_at() {
         let states = ["a", "b"].map(|name| (key(name), stands(name, now))).into();
         step(&mut machine, 100, Event::Observed { ticket, observation: Observation { at: now, states } });
         let event = match order {
-            Some(order) => Event::Command(Command { id: OrderId(1), app, by, reason: "to see it".into(), order }),
+            Some(order) => {
+                let (id, via, reason) = (OrderId(1), "password".to_owned(), "to see it".to_owned());
+                Event::Command(Command { id, app, by, via, reason, order })
+            }
             None => Event::Hinted { target: target(), hint: Hint::Changed { keys: [key("a")].into() } },
         };
         let mut effects = step(&mut machine, 101, event);

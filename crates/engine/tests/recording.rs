@@ -6,11 +6,14 @@ use setpoint_core::canonical;
 use setpoint_core::claim::{Claim, ClaimOrigin};
 use setpoint_core::facts::{AppFacts, Change};
 use setpoint_core::hold::{HoldReason, Suspension};
-use setpoint_core::name::Actor;
+use setpoint_core::name::{Actor, Scope};
 use setpoint_core::time::Span;
 use setpoint_core::version::Ancestry;
-use setpoint_engine::{Declined, Effect, LONGEST_REASON, LONGEST_SUSPENSION, Mode, NoteKind, Order, RenderOutcome};
-use setpoint_ledger::{Class, Kind};
+use setpoint_engine::{
+    Declined, Effect, Event, LONGEST_REASON, LONGEST_SUSPENSION, Mode, NoteKind, Order, OrderId, RenderOutcome,
+    Statement,
+};
+use setpoint_ledger::{Class, Entry, Kind};
 
 use crate::holding::{claim, resource};
 use crate::stage::{Before, START, Stage, app, at, document, facts_in, revision};
@@ -159,6 +162,46 @@ fn a_second_record_that_is_refused_is_reported_too() {
     stage.record();
     stage.look_again();
     assert_eq!(refused(&mut stage), 1);
+}
+
+fn statement(id: u64) -> Statement {
+    let actor = Actor::new("account:ada").expect("a plain name");
+    let entry = Entry::new(Kind::AccessChanged, Scope::default_scope(), "account:ada", actor, at(0));
+    Statement { id: OrderId(id), entry: entry.with_data("what", "account:ada signed in by password") }
+}
+
+#[test]
+fn a_statement_is_answered_once_it_is_recorded() {
+    let mut stage = at_rest();
+    stage.step(Event::Statement(statement(7)));
+    assert_eq!(stage.answered(), []);
+    stage.record();
+    assert_eq!(stage.answered(), [(7, Ok(()))]);
+    let recorded: Vec<_> = stage.recorded.iter().filter(|entry| entry.kind == Kind::AccessChanged).collect();
+    assert_eq!(recorded.len(), 1);
+    assert_eq!((recorded[0].time, recorded[0].actor.as_str()), (stage.now, "account:ada"));
+}
+
+#[test]
+fn a_statement_changes_no_facts() {
+    let mut stage = at_rest();
+    let Statement { id, entry } = statement(7);
+    let change = Change::ForgetApp { app: app("shop") };
+    stage.step(Event::Statement(Statement { id, entry: entry.with_change(change) }));
+    assert!(matches!(stage.answered()[..], [(7, Err(Declined::Invalid(_)))]));
+    stage.record();
+    assert!(stage.recorded.iter().all(|entry| entry.kind != Kind::AccessChanged));
+}
+
+#[test]
+fn a_statement_is_declined_while_nothing_can_be_recorded() {
+    let mut stage = at_rest();
+    stage.step(Event::Statement(statement(7)));
+    let append = stage.appends().remove(0);
+    stage.refused(append, Class::NotDurable);
+    assert_eq!(stage.answered(), [(7, Err(Declined::NotRecorded))]);
+    stage.step(Event::Statement(statement(8)));
+    assert_eq!(stage.answered(), [(8, Err(Declined::NotRecorded))], "the ledger is not held");
 }
 
 #[test]

@@ -319,8 +319,8 @@ impl Stage {
 
     pub(crate) fn order(&mut self, id: u64, name: &str, reason: &str, order: Order) {
         let by = Actor::new("ada").expect("a plain name");
-        let (id, app, reason) = (OrderId(id), app(name), reason.to_owned());
-        self.step(Event::Command(Command { id, app, by, reason, order }));
+        let (id, app, via, reason) = (OrderId(id), app(name), "password".to_owned(), reason.to_owned());
+        self.step(Event::Command(Command { id, app, by, via, reason, order }));
     }
 
     /// Takes the answered orders.

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_person_s_decision_is_signed_at_once() {
-        for kind in [Kind::Approval, Kind::Override, Kind::KeyRotated, Kind::LedgerGap] {
+        for kind in [Kind::Approval, Kind::Override, Kind::AccessChanged, Kind::KeyRotated, Kind::LedgerGap] {
             let mut unsigned = Unsigned::default();
             unsigned.note(kind, at(5));
             assert!(unsigned.is_due(at(5)), "{kind:?}");

@@ -49,6 +49,9 @@ pub enum Kind {
     Approval,
     #[serde(rename = "override")]
     Override,
+    /// An account, a session, a token or another matter of access changed.
+    #[serde(rename = "access.changed")]
+    AccessChanged,
     #[serde(rename = "config.changed")]
     ConfigChanged,
     #[serde(rename = "key.rotated")]
@@ -67,7 +70,7 @@ impl Kind {
     /// Reports whether a record of this kind gets a checkpoint at once: a person's decision is safe
     /// only when signed.
     pub fn is_signed_at_once(self) -> bool {
-        matches!(self, Self::Approval | Self::Override | Self::KeyRotated | Self::LedgerGap)
+        matches!(self, Self::Approval | Self::Override | Self::AccessChanged | Self::KeyRotated | Self::LedgerGap)
     }
 }
 

@@ -66,8 +66,8 @@ async fn nothing_is_deleted_after_a_recovery_until_a_person_releases_the_app() {
     assert_eq!(scene.standing().len(), 20);
 
     let order = Order::Release { accept: None };
-    let command =
-        Command { id: OrderId(1), app: shop.clone(), by: actor(), reason: "I looked at all of it".to_owned(), order };
+    let (via, reason) = ("password".to_owned(), "I looked at all of it".to_owned());
+    let command = Command { id: OrderId(1), app: shop.clone(), by: actor(), via, reason, order };
     assert_eq!(handle.order(command).await.expect("it runs"), Ok(()));
     until(&mut handle, &shop, |_| scene.standing().len() == 19).await;
     assert!(!scene.standing().contains_key(&key(&shop, 19).to_string()));

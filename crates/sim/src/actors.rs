@@ -263,7 +263,7 @@ impl World {
         let by = Actor::new("ada").expect("a plain name");
         self.orders += 1;
         let id = OrderId(self.orders);
-        Command { id, app, by, reason: reason_of(id), order }
+        Command { id, app, by, via: "password".to_owned(), reason: reason_of(id), order }
     }
 
     /// Lets a stranger undo our changes of an object immediately, for a while.

@@ -207,6 +207,7 @@ impl Machine {
             Event::Controls(controls) => self.controlled(controls),
             Event::SettingsChanged => self.settings_changed(),
             Event::Command(command) => self.ordered(&command),
+            Event::Statement(statement) => self.stated(statement),
             Event::Hinted { target, hint } => self.hinted(&target, &hint),
             Event::StoreHinted { store } => self.store_hinted(&store),
             Event::Appended { ticket } => self.appended(ticket),

@@ -17,7 +17,7 @@ use setpoint_ledger::{Entry, Kind};
 
 use crate::controls::OnFailure;
 use crate::effect::{Declined, Effect, Note, NoteKind, Ticket};
-use crate::event::{Command, Order, OrderId};
+use crate::event::{Command, Order, OrderId, Statement};
 
 use super::act::MOST_CHANGES;
 use super::queue::Priority;
@@ -259,7 +259,7 @@ impl Machine {
 
     /// Carries out a person's order by recording it. An order that is not recorded has no effect.
     pub(super) fn ordered(&mut self, command: &Command) {
-        let Command { id, app, by, reason, order } = command;
+        let Command { id, app, by, via, reason, order } = command;
         if let Some(problem) = command.problem(self.now) {
             return self.answer_order(Some(*id), Err(Declined::Invalid(problem)));
         }
@@ -332,6 +332,7 @@ impl Machine {
         };
         let mut entry = Entry::new(kind, app.scope.clone(), app.to_string(), by.clone(), self.now)
             .with_data("order", order_name(order))
+            .with_data("via", via.as_str())
             .with_data("reason", reason.as_str());
         if *order == Order::Resume {
             entry = entry.with_data("skipped", self.skipped(app));
@@ -343,6 +344,20 @@ impl Machine {
         entry.changes = changes;
         entries.insert(0, entry);
         self.put_app_for(Some(*id), app, facts, entries, BTreeMap::new(), then);
+    }
+
+    /// Records a statement.
+    pub(super) fn stated(&mut self, statement: Statement) {
+        let Statement { id, entry } = statement;
+        if !entry.changes.is_empty() {
+            let problem = "a statement changes no facts";
+            return self.answer_order(Some(id), Err(Declined::Invalid(problem)));
+        }
+        if !self.tenure.is_holding() {
+            return self.answer_order(Some(id), Err(Declined::NotRecorded));
+        }
+        let entry = Entry { time: self.now, ..entry };
+        self.append_for(Some(id), vec![entry], BTreeMap::new(), Then::Nothing);
     }
 
     pub(super) fn answer_order(&mut self, order: Option<OrderId>, outcome: Result<(), Declined>) {

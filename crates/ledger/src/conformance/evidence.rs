@@ -78,7 +78,7 @@ pub(super) async fn a_checkpoint_is_made_only_after_new_records(harness: &dyn Ha
 pub(super) async fn a_person_s_decision_is_checkpointed_at_once(harness: &dyn Harness) {
     let ledger = harness.open().await;
     let holder = lease(&*ledger, "a").await;
-    for (n, kind) in [Kind::Approval, Kind::Override, Kind::KeyRotated].into_iter().enumerate() {
+    for (n, kind) in [Kind::Approval, Kind::Override, Kind::AccessChanged, Kind::KeyRotated].into_iter().enumerate() {
         ledger.append(batch(&holder, vec![entry(kind, "shop")])).await.unwrap();
         assert_eq!(ledger.head(&origin("a")).await.unwrap().checkpointed, n as u64 + 1);
     }

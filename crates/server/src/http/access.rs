@@ -94,9 +94,8 @@ fn shown(shared: &Shared, visit: &Visit, status: StatusCode, page: Result<String
     }
 }
 
-/// Records a change, and redirects to a page that shows it.
-fn changed(shared: &Shared, visit: &Visit, (change, reason): (&Change, &str), path: &str) -> Response {
-    shared.installation.record(&visit.caller.actor, change, reason.trim());
+/// Redirects to a page that shows a change.
+fn changed(shared: &Shared, visit: &Visit, change: &Change, path: &str) -> Response {
     shared.notices.put(&visit.session.id, words::sentence(&change.to_string()));
     redirect(&format!("{}{path}", shared.base()))
 }
@@ -156,7 +155,7 @@ async fn change_account(
     }
     let password = Password::new(mem::take(&mut form.password));
     let refusal = match account_change(&shared, &visit, &form, &password).await {
-        Ok(change) => return changed(&shared, &visit, (&change, &form.reason), "/access"),
+        Ok(change) => return changed(&shared, &visit, &change, "/access"),
         Err(refusal) => refusal,
     };
     let selected = Some(form.name.clone()).filter(|_| form.action != "create");
@@ -193,26 +192,27 @@ async fn account_change(
     form: &AccountForm,
     password: &Password,
 ) -> Result<Change, Refusal> {
-    let (accounts, name, now) = (&shared.accounts, form.name.trim(), shared.now());
+    let (accounts, name) = (&shared.accounts, form.name.trim());
+    let by = visit.author(shared, &form.reason);
     let groups = access::groups_of(&form.groups);
     protect_administrators(shared, visit, form).await?;
     Ok(match form.action.as_str() {
         "create" => {
             let administrator = form.administrator.is_some();
             let new = NewAccount { name, password, groups, administrator };
-            accounts.create_account(new, now).await?.change
+            accounts.create_account(new, &by).await?.change
         }
         // The session of the visitor stays, should it be of this account.
-        "set-password" => accounts.set_password(name, password, Some(&visit.session.id), now).await?,
-        "set-groups" => accounts.set_groups(name, groups).await?,
-        "enable" => accounts.enable_account(name).await?,
+        "set-password" => accounts.set_password(name, password, Some(&visit.session.id), &by).await?,
+        "set-groups" => accounts.set_groups(name, groups, &by).await?,
+        "enable" => accounts.enable_account(name, &by).await?,
         "disable" => {
             require_reason(&form.reason)?;
-            accounts.disable_account(name).await?
+            accounts.disable_account(name, &by).await?
         }
         "delete" => {
             require_reason(&form.reason)?;
-            accounts.delete_account(name).await?
+            accounts.delete_account(name, &by).await?
         }
         _ => return Err(Refusal::invalid("there is no such action")),
     })
@@ -255,8 +255,7 @@ async fn change_token(
     }
     let refusal = match form.action.as_str() {
         "create" => match create_token(&shared, &visit, &form).await {
-            Ok(IssuedToken { token, text, change }) => {
-                shared.installation.record(&visit.caller.actor, &change, "");
+            Ok(IssuedToken { token, text, .. }) => {
                 // Not a redirect: nothing keeps the text until the next request.
                 let view = TokensView { issued: Some((token.name, text)), ..TokensView::default() };
                 let page = tokens_page(&shared, &visit, view).await;
@@ -264,8 +263,8 @@ async fn change_token(
             }
             Err(refusal) => refusal,
         },
-        "revoke" => match revoke_token(&shared, &form).await {
-            Ok(change) => return changed(&shared, &visit, (&change, &form.reason), "/access/tokens"),
+        "revoke" => match revoke_token(&shared, &visit, &form).await {
+            Ok(change) => return changed(&shared, &visit, &change, "/access/tokens"),
             Err(refusal) => refusal,
         },
         _ => Refusal::invalid("there is no such action"),
@@ -285,20 +284,19 @@ async fn change_token(
 async fn create_token(shared: &Shared, visit: &Visit, form: &TokenForm) -> Result<IssuedToken, Refusal> {
     let days = form.days.parse().ok().filter(|days| access::TOKEN_DAYS.contains(days));
     let days = days.ok_or_else(|| Refusal::invalid("choose for how long the token is valid"))?;
-    let now = shared.now();
+    let by = visit.author(shared, &form.reason);
     let new = NewToken {
         name: form.name.trim(),
         // The documents of access grant the rights.
         grants: String::new(),
-        created_by: visit.caller.actor.clone(),
-        expires: now + Span::hours(days * 24),
+        expires: by.now + Span::hours(days * 24),
     };
-    Ok(shared.accounts.create_token(new, now).await?)
+    Ok(shared.accounts.create_token(new, &by).await?)
 }
 
-async fn revoke_token(shared: &Shared, form: &TokenForm) -> Result<Change, Refusal> {
+async fn revoke_token(shared: &Shared, visit: &Visit, form: &TokenForm) -> Result<Change, Refusal> {
     require_reason(&form.reason)?;
-    let change = shared.accounts.revoke_token(&form.token, shared.now()).await?;
+    let change = shared.accounts.revoke_token(&form.token, &visit.author(shared, &form.reason)).await?;
     change.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, "the token does not exist, or is revoked already"))
 }
 
@@ -325,8 +323,8 @@ async fn end_session(
     if let Err(problem) = is_ours(&sign_in, &form.csrf) {
         return visit.problem(&shared, &problem);
     }
-    match shared.accounts.end_session(&SessionId::new(&form.session)).await {
-        Ok(Some(change)) => changed(&shared, &visit, (&change, ""), "/access/sessions"),
+    match shared.accounts.end_session(&SessionId::new(&form.session), &visit.author(&shared, "")).await {
+        Ok(Some(change)) => changed(&shared, &visit, &change, "/access/sessions"),
         // The session has ended before: the list no longer has it.
         Ok(None) => redirect(&format!("{}/access/sessions", shared.base())),
         Err(error) => visit.problem(&shared, &unavailable(&error)),
@@ -366,7 +364,7 @@ async fn change_own_password(
     }
     let (present, password) = (Password::new(form.present), Password::new(form.password));
     match own_password_change(&shared, &visit, account, (&present, &password), &client).await {
-        Ok(change) => changed(&shared, &visit, (&change, ""), "/account"),
+        Ok(change) => changed(&shared, &visit, &change, "/account"),
         Err(Refusal { status, text }) => (status, password_page(&shared, &visit, account, Some(text))).into_response(),
     }
 }
@@ -384,7 +382,7 @@ async fn own_password_change(
         SignInError::TooMany { .. } => Refusal::new(StatusCode::TOO_MANY_REQUESTS, error.to_string()),
         SignInError::Unavailable { source } => Refusal::from(source),
     })?;
-    Ok(shared.accounts.set_password(account, password, Some(&visit.session.id), shared.now()).await?)
+    Ok(shared.accounts.set_password(account, password, Some(&visit.session.id), &visit.author(shared, "")).await?)
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use setpoint_accounts::{AccountsError, Client, NewSession, Password, SetUpError, SignInError};
-use setpoint_api::{Problem, ProblemKind};
+use setpoint_accounts::{AccountsError, Author, Client, NewSession, Password, SetUpError, SignInError};
+use setpoint_api::{Caller, Problem, ProblemKind};
 
-use super::identity::{SignIn, anonymous, cookie_of, forged, no_cookie, session_id};
+use super::identity::{SignIn, author, cookie_of, forged, no_cookie, session_id};
 use super::{Shared, SharedState, redirect};
 use crate::pages::set_up::{self, SetUpView};
 use crate::pages::sign_in::{self, SignInView};
@@ -98,9 +98,12 @@ async fn sign_in(
         Ok(begun) => {
             // The session that the browser had before ends: no one continues it unnoticed.
             if let Some(former) = session_id(former.as_deref()) {
-                shared.accounts.end_session(&former).await.ok();
+                let via = begun.session.via.to_string();
+                let reason = "the browser signed in again";
+                let by = Author { actor: &begun.session.actor, via: &via, reason, now: shared.now() };
+                shared.accounts.end_session(&former, &by).await.ok();
             }
-            signed_in(&shared, &begun, &next)
+            signed_in(&begun, &next)
         }
         Err(error) => {
             let status = match &error {
@@ -120,8 +123,7 @@ async fn sign_in(
     }
 }
 
-fn signed_in(shared: &Shared, begun: &NewSession, next: &str) -> Response {
-    shared.installation.record(&begun.session.actor, &begun.change, "");
+fn signed_in(begun: &NewSession, next: &str) -> Response {
     let mut response = redirect(next);
     response.headers_mut().insert(SET_COOKIE, cookie_of(&begun.cookie));
     response
@@ -135,16 +137,15 @@ struct CsrfForm {
 async fn sign_out(
     State(shared): SharedState,
     sign_in: Option<Extension<SignIn>>,
+    caller: Option<Extension<Caller>>,
     Form(form): Form<CsrfForm>,
 ) -> Response {
-    if let Some(Extension(sign_in)) = &sign_in {
-        if let Err(problem) = is_ours(sign_in, &form.csrf) {
+    if let Some((Extension(sign_in), Extension(caller))) = sign_in.zip(caller) {
+        if let Err(problem) = is_ours(&sign_in, &form.csrf) {
             return problem.into_response();
         }
-        if let Some(session) = sign_in.session()
-            && let Ok(Some(change)) = shared.accounts.end_session(&session.id).await
-        {
-            shared.installation.record(&session.actor, &change, "");
+        if let Some(session) = sign_in.session() {
+            shared.accounts.end_session(&session.id, &author(&shared, &caller, "")).await.ok();
         }
     }
     let mut response = redirect(&format!("{}/sign-in", shared.base()));
@@ -182,13 +183,10 @@ async fn set_up(
     let password = Password::new(std::mem::take(&mut form.password));
     let created = shared.accounts.set_up(&form.token, &form.account, &password, shared.now()).await;
     let problem = match created {
-        Ok(created) => {
-            shared.installation.record(&anonymous(), &created.change, "");
-            match shared.accounts.sign_in(&form.account, &password, &client, shared.now()).await {
-                Ok(begun) => return signed_in(&shared, &begun, &format!("{}/apps", shared.base())),
-                Err(error) => error.to_string(),
-            }
-        }
+        Ok(_) => match shared.accounts.sign_in(&form.account, &password, &client, shared.now()).await {
+            Ok(begun) => return signed_in(&begun, &format!("{}/apps", shared.base())),
+            Err(error) => error.to_string(),
+        },
         Err(SetUpError::Account { source }) => whole(&source),
         Err(error @ SetUpError::InvalidLink) => error.to_string(),
     };

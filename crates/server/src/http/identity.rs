@@ -8,9 +8,8 @@ use axum::http::header::{AUTHORIZATION, COOKIE, HOST, HeaderValue, ORIGIN, SET_C
 use axum::http::{HeaderMap, HeaderName};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use setpoint_accounts::{Session, SessionCookie, SessionId};
+use setpoint_accounts::{Author, Session, SessionCookie, SessionId};
 use setpoint_api::{Caller, Principal, Problem, ProblemKind, Rights, Via};
-use setpoint_core::name::Actor;
 
 use super::client::{Peer, client};
 use super::{Settings, Shared, SharedState};
@@ -193,9 +192,9 @@ pub(super) fn forged() -> Problem {
     Problem::new(ProblemKind::Forbidden, message)
 }
 
-/// Returns the actor that changes accounts before anyone has signed in.
-pub(super) fn anonymous() -> Actor {
-    Actor::new("anonymous").expect("a plain name")
+/// Returns a caller as the author of a change of accounts, tokens or sessions.
+pub(super) fn author<'a>(shared: &Shared, caller: &'a Caller, reason: &'a str) -> Author<'a> {
+    Author { actor: &caller.actor, via: caller.via.method(), reason: reason.trim(), now: shared.now() }
 }
 
 /// Returns the identifier of the session of a request.

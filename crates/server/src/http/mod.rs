@@ -31,7 +31,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, http};
-use setpoint_accounts::{Accounts, Change};
+use setpoint_accounts::Accounts;
 use setpoint_api::agent::Agent;
 use setpoint_api::{Principal, Problem, ProblemKind, Rights, handlers};
 use setpoint_core::name::Actor;
@@ -80,9 +80,6 @@ pub trait Installation: fmt::Debug + Send + Sync {
 
     /// Returns the rights that the accepted documents grant.
     fn rights_of(&self, principal: &Principal) -> Rights;
-
-    /// Records a change of accounts, sessions or tokens, with its reason if there is one.
-    fn record(&self, by: &Actor, change: &Change, reason: &str);
 }
 
 /// The parts that handlers share.

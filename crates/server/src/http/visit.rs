@@ -6,11 +6,11 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use setpoint_accounts::Session;
+use setpoint_accounts::{Author, Session};
 use setpoint_api::rights::Verb;
 use setpoint_api::{Caller, Problem, ProblemKind};
 
-use super::identity::SignIn;
+use super::identity::{SignIn, author};
 use super::{Shared, redirect};
 use crate::pages::problem::{self, ProblemView};
 use crate::pages::{Chrome, Section, address};
@@ -48,6 +48,11 @@ impl Visit {
     pub(super) fn problem(&self, shared: &Shared, problem: &Problem) -> Response {
         let chrome = self.chrome(shared, "Problem", Section::Other);
         problem_page(&Chrome { live: false, ..chrome }, problem)
+    }
+
+    /// Returns the visitor as the author of a change of accounts, tokens or sessions.
+    pub(super) fn author<'a>(&'a self, shared: &Shared, reason: &'a str) -> Author<'a> {
+        author(shared, &self.caller, reason)
     }
 
     /// Reports whether the visitor may administer accounts, tokens and sessions.

@@ -194,6 +194,7 @@ fn row_of(record: &Record) -> Option<HistoryChange> {
         Kind::DriftOver => ("drift over".to_owned(), drifted(record), "it is as declared again".to_owned()),
         Kind::ConfigChanged => ("configure".to_owned(), String::new(), "its document changed".to_owned()),
         Kind::NotifySent => ("notify".to_owned(), object_of(record), text("kind")),
+        Kind::AccessChanged => ("access".to_owned(), object_of(record), text("what")),
         Kind::Approval | Kind::Override if record.data.contains_key("order") => {
             let skipped = Some(text("skipped")).filter(|skipped| !skipped.is_empty());
             (text("order"), String::new(), skipped.map_or(String::new(), |skipped| format!("skipped: {skipped}")))

@@ -12,7 +12,7 @@
 //! - [`access`]: the rights of people and tokens, from the accepted documents.
 //! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
 //!   [`changes`], [`feed`], [`fleet`]: requests of the API.
-//! - [`web`]: the HTTP server.
+//! - [`web`], [`journal`]: the HTTP server, and its changes of accounts in the ledger.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
 //!   an older copy was restored.
 //! - [`erasing`]: erasing the body of a record.
@@ -30,6 +30,7 @@ pub mod folder;
 mod footprints;
 pub mod gap;
 mod history;
+mod journal;
 mod lineage;
 mod messages;
 pub mod opening;
@@ -177,12 +178,18 @@ impl RunningAgent {
         let hung_up = hung_up.map(drop).shared();
         let answers = Arc::new(answers);
         let api = Arc::clone(&answers);
-        let installed = Installed { clock, access: AccessRules::new(Arc::clone(&provider)), log: log.clone() };
+        let installed = Installed { clock, access: AccessRules::new(Arc::clone(&provider)) };
+        let journal_log = log.clone();
         let socket = tokio::spawn(async move {
             let local = server.serve(Arc::clone(&answers) as _, hung_up.clone());
             let remote = async {
                 let Some(Web { server, accounts, .. }) = web else { return };
-                server.serve(Arc::clone(&answers) as _, Arc::clone(&accounts), Arc::new(installed), hung_up).await;
+                let served =
+                    server.serve(Arc::clone(&answers) as _, Arc::clone(&accounts), Arc::new(installed), hung_up);
+                tokio::select! {
+                    () = served => {}
+                    () = answers.record_journal(&accounts, &journal_log) => {}
+                }
                 accounts.close().await;
             };
             let published = async {

@@ -40,8 +40,9 @@ impl Answers {
             _ => Vec::new(),
         };
         let order = self.order_of(&app, order).await?;
-        let id = OrderId(self.last_order.fetch_add(1, Ordering::Relaxed) + 1);
-        let command = Command { id, app: app.clone(), by: caller.actor.clone(), reason, order };
+        let id = self.next_order();
+        let (by, via) = (caller.actor.clone(), caller.via.method().to_owned());
+        let command = Command { id, app: app.clone(), by, via, reason, order };
         match self.handle.order(command).await.map_err(ended)? {
             Ok(()) => Ok(Ordered { app, notes }),
             Err(Declined::Invalid(problem)) => Err(declined(ProblemKind::Question, problem.to_owned(), &view)),
@@ -50,6 +51,11 @@ impl Answers {
                 Err(self.not_now("the order could not be recorded, so it does not count", &view))
             }
         }
+    }
+
+    /// Returns an id that no order and no statement of this process had.
+    pub(super) fn next_order(&self) -> OrderId {
+        OrderId(self.last_order.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     async fn order_of(&self, app: &AppId, order: OrderKind) -> Result<Order, Problem> {

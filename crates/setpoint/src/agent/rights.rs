@@ -14,6 +14,7 @@ use setpoint_core::report::{Setback, Why, Withheld};
 use setpoint_documents::AppSpec;
 use setpoint_engine::accept::{ControlDocument, ControlDocuments};
 use setpoint_engine::machine::AppStatus;
+use setpoint_ledger::Kind;
 use setpoint_ledger::record::Record;
 
 use super::answers::Answers;
@@ -97,8 +98,12 @@ impl View {
     }
 
     /// Reports whether the caller may see a record: the app that it is about, or everything if it
-    /// is about none.
+    /// is about none. Records of access name people and how they sign in, so they are for those who
+    /// administer.
     pub(super) fn sees_record(&self, record: &Record) -> bool {
+        if record.kind == Kind::AccessChanged {
+            return self.rights.allow_everywhere(Verb::Administer);
+        }
         match record.subject.split(' ').next().and_then(|app| app.parse().ok()) {
             Some(app) => self.sees(&app),
             None => self.sees_all(),

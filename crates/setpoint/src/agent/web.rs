@@ -3,17 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use setpoint_accounts::{Accounts, AccountsError, Change, OpenError};
+use setpoint_accounts::{Accounts, AccountsError, OpenError};
 use setpoint_api::{Principal, Rights};
-use setpoint_core::name::Actor;
 use setpoint_core::time::Timestamp;
 use setpoint_documents::Server;
 use setpoint_server::http::{BindError, HttpServer, Installation, Settings, TlsFiles};
-use tracing::info;
 
 use super::access::AccessRules;
 use crate::doors::Clock;
-use crate::log::Log;
 
 /// The reason why the HTTP server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +74,6 @@ fn settings(server: &Server) -> Settings {
 pub(super) struct Installed {
     pub(super) clock: Clock,
     pub(super) access: AccessRules,
-    pub(super) log: Log,
 }
 
 impl Installation for Installed {
@@ -87,9 +83,5 @@ impl Installation for Installed {
 
     fn rights_of(&self, principal: &Principal) -> Rights {
         self.access.rights_of(principal)
-    }
-
-    fn record(&self, by: &Actor, change: &Change, reason: &str) {
-        self.log.with(|| info!(by = by.as_str(), what = change.to_string(), reason, "access changed"));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use setpoint_core::digest::Digest;
 use setpoint_core::name::TargetIdentity;
 use setpoint_core::time::{Span, Timestamp};
-use setpoint_engine::{Command, Controls, Declined, Effect, Event, Machine, OrderId, Settings, Ticket};
+use setpoint_engine::{Command, Controls, Declined, Effect, Event, Machine, OrderId, Settings, Statement, Ticket};
 use setpoint_ledger::Class;
 use setpoint_target::{Hint, Target};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -34,6 +34,11 @@ pub(super) enum Message {
     /// A person's order; the reply is sent once it is recorded or has failed.
     Order {
         command: Command,
+        reply: oneshot::Sender<Result<(), Declined>>,
+    },
+    /// A record about something outside of the machine; the reply is sent like that of an order.
+    Statement {
+        statement: Statement,
         reply: oneshot::Sender<Result<(), Declined>>,
     },
     /// A query that the machine answers between two steps.
@@ -161,6 +166,10 @@ impl EventLoop {
                 Some(Message::Order { command, reply }) => {
                     self.ordering.insert(command.id, reply);
                     self.step(Event::Command(command));
+                }
+                Some(Message::Statement { statement, reply }) => {
+                    self.ordering.insert(statement.id, reply);
+                    self.step(Event::Statement(statement));
                 }
                 Some(Message::Ask(Question(ask))) => ask(&mut self.machine),
                 Some(Message::Stop) => self.begin_to_stop(),

@@ -9,7 +9,7 @@ use setpoint_core::live::Observation;
 use setpoint_core::name::{AppId, StoreName, TargetIdentity};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_engine::machine::{AppStatus, Changes, Standing, StoreStatus, WhatIf};
-use setpoint_engine::{Command, Controls, Declined, Event, Machine};
+use setpoint_engine::{Command, Controls, Declined, Event, Machine, Statement};
 use setpoint_ledger::LedgerError;
 use setpoint_target::{Asker, Wanted};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -123,6 +123,14 @@ impl Handle {
     pub async fn order(&self, command: Command) -> Result<Result<(), Declined>, Ended> {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Order { command, reply }).await?;
+        answer.await.map_err(|_| Ended)
+    }
+
+    /// Records a statement and waits until it is recorded. The id must be new among those of orders
+    /// and statements.
+    pub async fn state(&self, statement: Statement) -> Result<Result<(), Declined>, Ended> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Statement { statement, reply }).await?;
         answer.await.map_err(|_| Ended)
     }
 

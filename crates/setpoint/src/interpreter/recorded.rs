@@ -23,6 +23,7 @@ enum Line {
     Drift { app: String, objects: u64, keys: String },
     DriftEnded { app: String, objects: u64, keys: String },
     Attributed { app: String, objects: u64 },
+    Access { what: String, by: String, via: String, reason: String },
     Ordered { app: String, order: String, by: String, reason: String },
     State { app: String, what: String },
     Settled { object: String, outcome: String, why: Option<String> },
@@ -57,6 +58,12 @@ fn line(entry: &Entry) -> Option<Line> {
         Kind::Approval | Kind::Override => {
             Line::Ordered { app, order: texts("order"), by: entry.actor.to_string(), reason: texts("reason") }
         }
+        Kind::AccessChanged => Line::Access {
+            what: texts("what"),
+            by: entry.actor.to_string(),
+            via: texts("via"),
+            reason: texts("reason"),
+        },
         Kind::AppState | Kind::GateDecision | Kind::ConfigChanged => Line::State { app, what: text("what")? },
         // The results of a batch are logged when they arrive; only an outcome that was found out
         // later has no other line.
@@ -79,6 +86,7 @@ impl Line {
                 info!(app, objects, keys, "drift ended without our change");
             }
             Self::Attributed { app, objects } => info!(app, objects, "author of drift found"),
+            Self::Access { what, by, via, reason } => info!(by, via, what, reason, "access changed"),
             Self::Ordered { app, order, by, reason } => info!(app, order, by, reason, "order recorded"),
             Self::State { app, what } if PUBLIC_STATES.contains(&what.as_str()) => info!(app, "{what}"),
             Self::State { app, what } => debug!(app, what, "state recorded"),

@@ -377,6 +377,46 @@ async fn a_machine_token_has_the_rights_of_its_documents_until_it_is_revoked() {
 }
 
 #[tokio::test]
+async fn changes_of_access_are_in_the_ledger_with_their_author() {
+    let mut lab = lab();
+    with_access(&mut lab);
+    let (mut agent, mut administrator) = served(&mut lab).await;
+    let reader = account(&mut administrator, "ruth", "web").await;
+    let csrf = csrf(&administrator).await;
+    let fields = [("csrf", csrf.as_str()), ("action", "disable"), ("name", "ruth"), ("reason", "she left")];
+    assert_eq!(administrator.post("/access/accounts", &fields).await.status, 303);
+    let records = agent
+        .until("the change is in the ledger", async |agent| {
+            let question = HistoryQuestion { app: None, limit: 100, before: None };
+            let records = agent.client().history(&question).await.expect("it answers");
+            let of_access: Vec<_> = records.into_iter().filter(|record| record.kind == "access.changed").collect();
+            (of_access.len() == 5).then_some(of_access)
+        })
+        .await;
+    let told: Vec<_> = records.iter().map(|record| (record.actor.as_str(), record.text.as_str())).rev().collect();
+    assert_eq!(
+        told,
+        [
+            (
+                "account:erika",
+                "number: 1, via: set-up link, what: administrator account:erika created through the set-up link"
+            ),
+            ("account:erika", "number: 2, via: password, what: account:erika signed in by password"),
+            ("account:erika", "number: 3, via: password, what: account:ruth created"),
+            ("account:ruth", "number: 4, via: password, what: account:ruth signed in by password"),
+            (
+                "account:erika",
+                "number: 5, reason: she left, via: password, what: account:ruth disabled, 1 session ended"
+            ),
+        ]
+    );
+    assert!(administrator.get("/audit?q=she+left").await.body.contains("account:ruth disabled"));
+    assert!(administrator.get("/changes").await.body.contains("account:ruth disabled"));
+    assert_eq!(reader.get("/audit").await.status, 303, "the session has ended");
+    agent.stop().await;
+}
+
+#[tokio::test]
 async fn only_administrators_make_administrators() {
     let mut lab = lab();
     let access = "apiVersion: setpoint.dev/v1\nkind: Access\nmetadata: { name: desk }\nspec: { subjects: [{ group: desk }], rules: [{ verbs: [administer, see, suspend] }] }\n";
