@@ -35,7 +35,7 @@ pub use kinds::{
     BootstrapSpec, BootstrapStore, Check, CoOwner, Credentials, External, HttpCheck, IgnoreRule, Input, Integer,
     Kustomize, LoadRestrictor, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec, Reference,
     Renderer, ReplaceRule, ScopeSpec, Server, ServerCertificate, Shadow, StoreCredentials, StoreSpec, Sync, TargetSpec,
-    Undeclared, Window, WindowTime,
+    Undeclared, Webhook, WebhookSender, Window, WindowTime,
 };
 pub use labels::Labels;
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};

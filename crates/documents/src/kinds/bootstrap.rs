@@ -2,11 +2,15 @@
 
 use setpoint_yaml::{Class, Node};
 
+use setpoint_core::name::Scope;
+
 use super::store::StoreCredentials;
-use crate::declaration::object;
+use crate::declaration::{object, string_enum};
 use crate::duration::{DAY, Duration};
 use crate::reader::Reader;
-use crate::text::{AbsolutePath, Address, Branch, IpAddress, ProgramDigest, RelativePath, RepositoryLocation, Url};
+use crate::text::{
+    AbsolutePath, Address, Branch, IpAddress, Label, ProgramDigest, RelativePath, RepositoryLocation, Url,
+};
 
 object! {
     /// The agent's start configuration, the only document that is not read from a store. It names
@@ -29,7 +33,7 @@ object! {
 
 object! {
     /// The web pages and the API over HTTP.
-    pub struct Server => passwords_are_protected {
+    pub struct Server => server_is_consistent {
         /// The address and port to listen on, such as `127.0.0.1:7070`.
         "listen" listen: Address,
         /// The certificate of the server. Required for an address that other machines can reach,
@@ -41,6 +45,42 @@ object! {
         /// The IP addresses of proxies that end TLS. Only their `X-Forwarded-For` header is
         /// believed.
         "trustedProxies" trusted_proxies: Vec<IpAddress> = Vec::new(),
+        /// The webhooks of Git hosts. Each only causes an earlier poll of the stores that follow
+        /// the repository.
+        "webhooks" webhooks: Vec<Webhook> = Vec::new(),
+    }
+}
+
+object! {
+    /// A webhook of a Git host. Its address is `/webhooks/NAME` below the URL of the server.
+    pub struct Webhook {
+        /// The last part of its address.
+        "name" name: Label,
+        /// The sender, which determines how requests are signed.
+        "from" sender: WebhookSender,
+        /// A file with the secret that is also set at the sender: at least 16 characters. For a
+        /// change, add the new secret on a second line. The file is read again when it changes.
+        "secretFile" secret: AbsolutePath,
+        /// The scope of the stores that may be polled. If omitted, all stores, also
+        /// that of the control documents.
+        "scope" scope: Option<Scope> = None,
+    }
+}
+
+string_enum! {
+    /// A sender of webhooks.
+    pub enum WebhookSender {
+        /// GitHub, and what signs like it (`X-Hub-Signature-256`).
+        "github" GitHub,
+        /// GitLab, with its secret token or a signing token.
+        "gitlab" GitLab,
+        /// Gitea and Forgejo.
+        "gitea" Gitea,
+        /// Bitbucket, in the cloud or in a data center, with a secret.
+        "bitbucket" Bitbucket,
+        /// Any program that signs as the Standard Webhooks specification says, and sends
+        /// `{"repository": "URL"}`.
+        "standard" Standard,
     }
 }
 
@@ -52,6 +92,23 @@ object! {
         /// A PEM file with the private key.
         "keyFile" key: AbsolutePath,
     }
+}
+
+fn server_is_consistent(server: &Server, node: Node<'_>, reader: &mut Reader) -> bool {
+    let names_are_unique = webhooks_are_distinct(server, node, reader);
+    passwords_are_protected(server, node, reader) && names_are_unique
+}
+
+fn webhooks_are_distinct(server: &Server, node: Node<'_>, reader: &mut Reader) -> bool {
+    let names = server.webhooks.iter().map(|webhook| &webhook.name);
+    let Some(twice) = names.clone().enumerate().find(|(n, name)| names.clone().take(*n).any(|other| other == *name))
+    else {
+        return true;
+    };
+    let place = node.get("webhooks").unwrap_or(node);
+    let message = format!("two webhooks have the name `{}`", twice.1);
+    reader.report::<()>(Class::Value, place, message, "give each a name of its own: it is the end of its address");
+    false
 }
 
 /// Reports a server that other machines reach without encryption: passwords and sessions would be

@@ -15,7 +15,9 @@ pub use app::{
     AdditionAction, AdditionRule, AppSpec, Check, CoOwner, External, HttpCheck, IgnoreRule, Input, Kustomize,
     LoadRestrictor, Mode, OnFailure, Parameters, ReplaceRule, Shadow, Sync, Undeclared, Window, WindowTime,
 };
-pub use bootstrap::{Anchor, BootstrapSpec, BootstrapStore, Renderer, Server, ServerCertificate};
+pub use bootstrap::{
+    Anchor, BootstrapSpec, BootstrapStore, Renderer, Server, ServerCertificate, Webhook, WebhookSender,
+};
 pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Integer, PolicySpec};
 pub use scope::{ActAs, ScopeSpec};

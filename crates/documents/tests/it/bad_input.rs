@@ -28,6 +28,20 @@ fn case_36_an_alias_bomb_in_a_document_is_refused() {
     assert_eq!(classes(&text), [Class::Limit]);
 }
 
+fn bootstrap(webhooks: &str) -> String {
+    format!(
+        "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ url: /srv/a.git }}\n  server: {{ listen: '127.0.0.1:7070', webhooks: [{webhooks}] }}\n"
+    )
+}
+
+#[test]
+fn two_webhooks_of_one_name_are_refused() {
+    let [one, other] = ["one", "other"].map(|name| format!("{{ name: {name}, from: gitea, secretFile: /secret }}"));
+    assert_eq!(classes(&bootstrap(&format!("{one}, {other}"))), []);
+    assert_eq!(classes(&bootstrap(&format!("{one}, {other}, {one}"))), [Class::Value]);
+    assert_eq!(classes(&bootstrap("{ name: one, from: cvs, secretFile: /secret }")), [Class::Value]);
+}
+
 #[test]
 fn case_37_a_resource_of_depth_100_000_is_refused() {
     let found = read_resources("deep.yaml", &format!("spec: {}", "[".repeat(100_000))).unwrap_err();

@@ -39,6 +39,7 @@ mod tests {
             tls: None,
             url: String::new(),
             trusted_proxies: trusted.iter().map(|address| address.parse().expect("an address")).collect(),
+            webhooks: Vec::new(),
         }
     }
 

@@ -216,6 +216,7 @@ mod tests {
             tls: None,
             url: "https://ops.example/setpoint".to_owned(),
             trusted_proxies: [].into(),
+            webhooks: Vec::new(),
         };
         super::is_foreign(&headers(pairs), &settings)
     }

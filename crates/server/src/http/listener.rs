@@ -33,6 +33,7 @@ use super::client::Peer;
 use super::notices::Notices;
 use super::streams::Streams;
 use super::tls::{Certificate, CertificateError};
+use super::webhooks::Webhook;
 use super::{Installation, Settings, Shared, routes};
 
 /// The number of simultaneous connections, and those from one address. Behind a proxy all have one
@@ -97,7 +98,8 @@ impl HttpServer {
         let Self { listener, certificate, settings } = self;
         let streams = Streams::new();
         let notices = Notices::default();
-        let shared = Arc::new(Shared { settings, agent, accounts, installation, streams, notices });
+        let webhooks = settings.webhooks.iter().cloned().map(Webhook::new).collect();
+        let shared = Arc::new(Shared { settings, agent, accounts, installation, streams, notices, webhooks });
         let served = Served { routes: routes(&shared), stopping: watch::Sender::new(false) };
         let seats = Seats::new();
         let mut connections = JoinSet::new();

@@ -4,7 +4,7 @@
 //! rest of the process), `listener` (connections and their limits), `tls`, `client` (the address of
 //! a request behind proxies), `identity` (the session or token of a request, and its protection
 //! against forgery), `headers`, `streams` (responses without an end), `visit` (what all pages need),
-//! `pages`, `forms`, `orders` and `access` (the routes).
+//! `pages`, `forms`, `orders`, `access` and `webhooks` (the routes).
 
 mod access;
 mod client;
@@ -18,6 +18,7 @@ mod pages;
 mod streams;
 mod tls;
 mod visit;
+mod webhooks;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -34,10 +35,11 @@ use axum::{Router, http};
 use setpoint_accounts::Accounts;
 use setpoint_api::agent::Agent;
 use setpoint_api::{Principal, Problem, ProblemKind, Rights, handlers};
-use setpoint_core::name::Actor;
+use setpoint_core::name::{Actor, Scope};
 use setpoint_core::time::Timestamp;
 
 pub use listener::{BindError, HttpServer};
+pub use webhooks::{Push, Sender, WebhookSettings};
 
 /// The settings of the server, from the Bootstrap document.
 #[derive(Clone, Debug)]
@@ -48,6 +50,7 @@ pub struct Settings {
     pub url: String,
     /// The addresses of proxies whose `X-Forwarded-For` header is believed.
     pub trusted_proxies: BTreeSet<IpAddr>,
+    pub webhooks: Vec<WebhookSettings>,
 }
 
 impl Settings {
@@ -80,6 +83,12 @@ pub trait Installation: fmt::Debug + Send + Sync {
 
     /// Returns the rights that the accepted documents grant.
     fn rights_of(&self, principal: &Principal) -> Rights;
+
+    /// Polls the stores that follow a repository: those of a scope, or all.
+    fn pushed(&self, scope: Option<&Scope>, push: &Push);
+
+    /// Logs a problem of the server.
+    fn warn(&self, problem: &str);
 }
 
 /// The parts that handlers share.
@@ -91,6 +100,7 @@ struct Shared {
     installation: Arc<dyn Installation>,
     streams: streams::Streams,
     notices: notices::Notices,
+    webhooks: Vec<webhooks::Webhook>,
 }
 
 impl Shared {
@@ -114,10 +124,11 @@ fn routes(shared: &Arc<Shared>) -> Router {
         .fallback_service(api)
         .layer(from_fn_with_state(Arc::clone(shared), streams::limit))
         .layer(from_fn_with_state(Arc::clone(shared), identity::identify));
-    // Monitors have no account.
+    // Monitors have no account, and Git hosts sign their requests.
     let open = Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
+        .merge(webhooks::routes())
         .with_state(Arc::clone(shared))
         .merge(pages::assets());
     let all = open.fallback_service(known).layer(from_fn(headers::secure));

@@ -12,7 +12,8 @@
 //! - [`access`]: the rights of people and tokens, from the accepted documents.
 //! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
 //!   [`changes`], [`feed`], [`fleet`]: requests of the API.
-//! - [`web`], [`journal`]: the HTTP server, and its changes of accounts in the ledger.
+//! - [`web`], [`journal`], [`pushes`]: the HTTP server, its changes of accounts in the ledger, and the
+//!   webhooks that it receives.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
 //!   an older copy was restored.
 //! - [`erasing`]: erasing the body of a record.
@@ -36,6 +37,7 @@ mod messages;
 pub mod opening;
 mod ordering;
 mod planning;
+mod pushes;
 pub mod recovering;
 mod reloading;
 mod renderers;
@@ -70,6 +72,7 @@ use self::bootstrap::Bootstrap;
 use self::folder::DataFolder;
 use self::messages::Messages;
 use self::opening::{Opened, OpeningError, Purpose};
+use self::pushes::Pushes;
 use self::sources::Provider;
 pub(crate) use self::summary::set_back_of;
 use self::web::{Installed, Links, Web, WebError};
@@ -178,7 +181,9 @@ impl RunningAgent {
         let hung_up = hung_up.map(drop).shared();
         let answers = Arc::new(answers);
         let api = Arc::clone(&answers);
-        let installed = Installed { clock, access: AccessRules::new(Arc::clone(&provider)) };
+        let pushes = Arc::new(Pushes::new(clock, Arc::clone(&provider), &bootstrap));
+        let access = AccessRules::new(Arc::clone(&provider));
+        let installed = Installed { clock, access, pushes: Arc::clone(&pushes), log: log.clone() };
         let journal_log = log.clone();
         let socket = tokio::spawn(async move {
             let local = server.serve(Arc::clone(&answers) as _, hung_up.clone());
@@ -189,6 +194,7 @@ impl RunningAgent {
                 tokio::select! {
                     () = served => {}
                     () = answers.record_journal(&accounts, &journal_log) => {}
+                    () = pushes.poll(&answers.handle) => {}
                 }
                 accounts.close().await;
             };

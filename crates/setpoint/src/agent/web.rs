@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use setpoint_accounts::{Accounts, AccountsError, OpenError};
 use setpoint_api::{Principal, Rights};
+use setpoint_core::name::Scope;
 use setpoint_core::time::Timestamp;
-use setpoint_documents::Server;
-use setpoint_server::http::{BindError, HttpServer, Installation, Settings, TlsFiles};
+use setpoint_documents::{Server, WebhookSender};
+use setpoint_server::http::{BindError, HttpServer, Installation, Push, Sender, Settings, TlsFiles, WebhookSettings};
+use tracing::warn;
 
 use super::access::AccessRules;
+use super::pushes::Pushes;
 use crate::doors::Clock;
+use crate::log::Log;
 
 /// The reason why the HTTP server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +69,24 @@ fn settings(server: &Server) -> Settings {
         listen,
         tls,
         url: url.trim_end_matches('/').to_owned(),
+        webhooks: server.webhooks.iter().map(webhook).collect(),
         trusted_proxies: server.trusted_proxies.iter().map(|proxy| proxy.address().to_canonical()).collect(),
+    }
+}
+
+fn webhook(webhook: &setpoint_documents::Webhook) -> WebhookSettings {
+    let sender = match webhook.sender {
+        WebhookSender::GitHub => Sender::GitHub,
+        WebhookSender::GitLab => Sender::GitLab,
+        WebhookSender::Gitea => Sender::Gitea,
+        WebhookSender::Bitbucket => Sender::Bitbucket,
+        WebhookSender::Standard => Sender::Standard,
+    };
+    WebhookSettings {
+        name: webhook.name.as_str().to_owned(),
+        sender,
+        secret: PathBuf::from(webhook.secret.as_str()),
+        scope: webhook.scope.clone(),
     }
 }
 
@@ -74,6 +95,8 @@ fn settings(server: &Server) -> Settings {
 pub(super) struct Installed {
     pub(super) clock: Clock,
     pub(super) access: AccessRules,
+    pub(super) pushes: Arc<Pushes>,
+    pub(super) log: Log,
 }
 
 impl Installation for Installed {
@@ -83,5 +106,13 @@ impl Installation for Installed {
 
     fn rights_of(&self, principal: &Principal) -> Rights {
         self.access.rights_of(principal)
+    }
+
+    fn pushed(&self, scope: Option<&Scope>, push: &Push) {
+        self.pushes.push(scope, push);
+    }
+
+    fn warn(&self, problem: &str) {
+        self.log.with(|| warn!("{problem}"));
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Lab {
     head: Option<String>,
     /// The fields of the bootstrap's store.
     store: String,
+    /// The interval at which the bootstrap's store is polled.
+    interval: &'static str,
     /// The path of the ledger's anchor.
     anchor: Option<PathBuf>,
     /// Programs that may render, with their digests.
@@ -73,8 +75,9 @@ impl Lab {
         let store = format!("url: {}", repository.folder().display());
         let settings = Settings { quarantine: Span::ZERO, ..Settings::default() };
         let (files, head, anchor, renderers, own_cluster) = (BTreeMap::new(), None, None, Vec::new(), None);
-        let server = None;
-        let mut lab = Self { folder, repository, files, head, store, anchor, renderers, server, settings, own_cluster };
+        let (server, interval) = (None, "1s");
+        let mut lab =
+            Self { folder, repository, files, head, store, interval, anchor, renderers, server, settings, own_cluster };
         let root = managed.display();
         lab.control("machine", "Target", &format!("{{ kind: host, root: {root} }}"));
         lab
@@ -109,6 +112,11 @@ impl Lab {
     /// Sets the fields of the bootstrap's store.
     pub(crate) fn reach_by(&mut self, store: String) {
         self.store = store;
+    }
+
+    /// Polls so rarely that only a hint brings a new version.
+    pub(crate) fn poll_rarely(&mut self) {
+        self.interval = "1h";
     }
 
     /// Sets the path of the ledger's anchor.
@@ -209,7 +217,8 @@ impl Lab {
         let renderers: String = self.renderers.iter().map(renderer).collect();
         let renderers = if renderers.is_empty() { renderers } else { format!("  renderers:\n{renderers}") };
         let text = format!(
-            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: 1s, {} }}\n{}{renderers}{}",
+            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ interval: {}, {} }}\n{}{renderers}{}",
+            self.interval,
             self.store,
             anchor.unwrap_or_default(),
             self.server.as_ref().map(|server| format!("  server: {{ {server} }}\n")).unwrap_or_default()
