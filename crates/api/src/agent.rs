@@ -10,11 +10,12 @@ use setpoint_core::name::AppId;
 
 use crate::answer::{
     AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord,
-    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, VersionDetail,
 };
 use crate::caller::Caller;
 use crate::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
+    VersionQuestion,
 };
 
 /// A response in preparation.
@@ -90,6 +91,9 @@ pub trait Agent: Send + Sync + fmt::Debug {
 
     /// Returns what was decided and changed, newest first. The limit counts changes, not records.
     fn changes<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>>;
+
+    /// Returns one version and its way through the apps.
+    fn version<'a>(&'a self, caller: &'a Caller, question: VersionQuestion) -> Reply<'a, VersionDetail>;
 
     /// Returns recorded drift, newest first.
     fn drift<'a>(&'a self, caller: &'a Caller, question: DriftQuestion) -> Reply<'a, Vec<DriftRecord>>;

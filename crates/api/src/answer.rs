@@ -462,8 +462,71 @@ pub struct VersionNote {
     pub store: StoreName,
     pub version: VersionId,
     pub author: String,
+    /// The first line of its message.
     pub subject: String,
+    /// The rest of its message, at most 4,000 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
     pub at: Timestamp,
+}
+
+/// One version and its way through the apps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionDetail {
+    /// The agent's own time.
+    pub now: Timestamp,
+    /// The position in the change feed before this was read: later changes may concern it.
+    #[serde(default)]
+    pub position: u64,
+    /// Its whole name, if the store still has it.
+    pub version: String,
+    /// Its description by the store, if an app accepted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<VersionNote>,
+    /// The apps that accepted or refused it, in the order of time. Apps that it does not change
+    /// have no record of it.
+    pub apps: Vec<VersionInApp>,
+}
+
+/// A version in one app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionInApp {
+    pub app: AppId,
+    /// The versions of all stores of the app.
+    pub revision: String,
+    pub at: Timestamp,
+    pub outcome: VersionOutcome,
+    /// The declared objects that the last version before it, at which the app converged, did not
+    /// have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub created: Vec<Key>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<Key>,
+    /// The objects that are no longer declared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<Key>,
+    /// The number of further objects.
+    #[serde(default)]
+    pub more: usize,
+}
+
+/// The outcome of a version in one app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum VersionOutcome {
+    Accepted {
+        /// The time at which all objects were first observed in place and healthy.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        converged: Option<Timestamp>,
+        /// The time at which a newer version was accepted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        superseded: Option<Timestamp>,
+    },
+    Refused {
+        problem: String,
+    },
 }
 
 /// One declared or owned resource.

@@ -26,11 +26,13 @@ use crate::answer::{
     AppDetail, AppPlan, AppProblem, AppState, AppSummary, AppTree, AppsPage, Change, DriftRecord, Explained,
     ExplainedField, FeedEvent, Fleet, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered,
     Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding,
-    Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionNote,
+    Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionDetail, VersionInApp, VersionNote,
+    VersionOutcome,
 };
 use crate::caller::Caller;
 use crate::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
+    VersionQuestion,
 };
 use crate::selection;
 
@@ -46,6 +48,7 @@ pub struct CannedAgent {
     pub logs: Vec<LogPart>,
     pub history: Vec<HistoryRecord>,
     pub changes: Vec<HistoryChange>,
+    pub version: VersionDetail,
     pub drift: Vec<DriftRecord>,
     pub plan: PlanAnswer,
     pub explained: Explained,
@@ -75,6 +78,7 @@ impl CannedAgent {
             logs: logs(),
             history: history(),
             changes: changes(),
+            version: version_detail(),
             drift: drift(),
             plan: plan(),
             explained: explained(),
@@ -145,6 +149,16 @@ impl Agent for CannedAgent {
     fn changes<'a>(&'a self, _: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>> {
         let older = move |change: &&HistoryChange| question.before.is_none_or(|before| change.seq < before);
         Box::pin(async move { Ok(self.changes.iter().filter(older).take(question.limit).cloned().collect()) })
+    }
+
+    fn version<'a>(&'a self, _: &'a Caller, question: VersionQuestion) -> Reply<'a, VersionDetail> {
+        Box::pin(async move {
+            if self.version.version.starts_with(&question.version) {
+                return Ok(self.version.clone());
+            }
+            let message = format!("no app has used a version {}", question.version);
+            Err(Problem::new(ProblemKind::Missing, message))
+        })
     }
 
     fn drift<'a>(&'a self, _: &'a Caller, question: DriftQuestion) -> Reply<'a, Vec<DriftRecord>> {
@@ -432,6 +446,7 @@ fn troubled() -> AppDetail {
             version: version("3f2a91c0"),
             author: "Erika Mustermann".to_owned(),
             subject: "Open the shop at nine".to_owned(),
+            body: "The bakery opens earlier, and so do we.".to_owned(),
             at: NOON - Span::minutes(5),
         }],
         resources: vec![
@@ -567,6 +582,38 @@ fn changes() -> Vec<HistoryChange> {
             ..change(403, Span::hours(26), ("notify.sent", "notify"), "kube-0f6a1c52", "breaker-open")
         },
     ]
+}
+
+fn version_detail() -> VersionDetail {
+    let at = NOON - Span::minutes(31);
+    let of = |name: &str, outcome: VersionOutcome| VersionInApp {
+        app: app(name),
+        revision: revision("3f2a91c0").to_string(),
+        at,
+        outcome,
+        created: Vec::new(),
+        changed: Vec::new(),
+        removed: Vec::new(),
+        more: 0,
+    };
+    let converged = Some(at + Span::seconds(4));
+    let shop = VersionInApp {
+        created: vec![key("/etc/shop.d/new.conf")],
+        changed: vec![key("/etc/shop.conf")],
+        ..of("web/shop", VersionOutcome::Accepted { converged: None, superseded: None })
+    };
+    let problem = "apps/stage/shop.yaml:7:9: expected a number\n  7 | replicas: many\n    |           ^^^^".to_owned();
+    VersionDetail {
+        now: NOON,
+        position: 0,
+        version: version("3f2a91c0").to_string(),
+        note: troubled().versions.into_iter().next(),
+        apps: vec![
+            of("default/motd", VersionOutcome::Accepted { converged, superseded: None }),
+            shop,
+            of("web/stage", VersionOutcome::Refused { problem }),
+        ],
+    }
 }
 
 fn drift() -> Vec<DriftRecord> {

@@ -20,12 +20,13 @@ use setpoint_core::name::AppId;
 use crate::agent::{Agent, Parts, Problem, ProblemKind};
 use crate::answer::{
     AppDetail, AppTree, AppsPage, Change, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord,
-    NotifyTested, Ordered, Overview, PlanAnswer,
+    NotifyTested, Ordered, Overview, PlanAnswer, VersionDetail,
 };
 use crate::caller::Caller;
 use crate::path;
 use crate::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
+    VersionQuestion,
 };
 
 /// The longest body of a request. Orders are a few lines.
@@ -54,6 +55,7 @@ pub fn routes(agent: Arc<dyn Agent>) -> Router {
         .route(path::LOGS, get(logs))
         .route(path::HISTORY, get(history))
         .route(path::CHANGES, get(changes))
+        .route(path::VERSION, get(version))
         .route(path::DRIFT, get(drift))
         .route(path::PLAN, get(plan))
         .route(path::EXPLAIN, get(explain))
@@ -95,6 +97,10 @@ async fn changes(
     Query(asked): Query<HistoryQuestion>,
 ) -> Answer<Vec<HistoryChange>> {
     agent.changes(&caller, asked).await.map(Json)
+}
+
+async fn version(State(agent): AgentState, caller: Caller, path: VersionPath) -> Answer<VersionDetail> {
+    agent.version(&caller, path.0).await.map(Json)
 }
 
 async fn drift(
@@ -243,6 +249,19 @@ impl<S: Send + Sync> FromRequestParts<S> for AppPath {
         let path = Path::<(String, String)>::from_request_parts(head, state).await;
         let Path((scope, app)) = path.map_err(|error| wrong(error.to_string()))?;
         format!("{scope}/{app}").parse().map(Self).map_err(|bad: setpoint_core::name::BadName| wrong(bad.to_string()))
+    }
+}
+
+/// The version in the path of a request.
+struct VersionPath(VersionQuestion);
+
+impl<S: Send + Sync> FromRequestParts<S> for VersionPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(head: &mut Head, state: &S) -> Result<Self, Problem> {
+        let path = Path::<String>::from_request_parts(head, state).await;
+        let Path(version) = path.map_err(|error| Problem::new(ProblemKind::Question, error.to_string()))?;
+        Ok(Self(VersionQuestion { version }))
     }
 }
 

@@ -9,6 +9,7 @@ pub const TREE: &str = "/api/v1/apps/{scope}/{app}/tree";
 pub const LOGS: &str = "/api/v1/logs";
 pub const HISTORY: &str = "/api/v1/history";
 pub const CHANGES: &str = "/api/v1/changes";
+pub const VERSION: &str = "/api/v1/versions/{version}";
 pub const DRIFT: &str = "/api/v1/drift";
 pub const PLAN: &str = "/api/v1/plan";
 pub const EXPLAIN: &str = "/api/v1/explain";

@@ -97,6 +97,14 @@ pub struct HistoryQuestion {
     pub before: Option<u64>,
 }
 
+/// A request for one version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct VersionQuestion {
+    /// A full id, or at least seven digits of its beginning.
+    pub version: String,
+}
+
 /// A request for recorded drift.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -8,7 +8,9 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use setpoint_api::answer::{AppPlan, AppSummary, Fleet, HistoryRecord};
-use setpoint_api::question::{DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, PlanRequest};
+use setpoint_api::question::{
+    DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, PlanRequest, VersionQuestion,
+};
 use setpoint_api::rights::{Subject, Verb};
 use setpoint_api::{Caller, Problem, ProblemKind};
 use setpoint_core::name::{AppId, TargetName};
@@ -23,6 +25,7 @@ use crate::pages::drift::{self, DriftView};
 use crate::pages::fleet::{self, FleetQuery, FleetView};
 use crate::pages::stores::{self, StoresView};
 use crate::pages::targets::{self, TargetsView};
+use crate::pages::version;
 use crate::pages::{Chrome, Part, Section, alerts};
 
 /// The number of rows of a page of changes or records.
@@ -40,6 +43,7 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/apps", get(fleet))
         .route("/apps/{scope}/{app}", get(app))
         .route("/changes", get(changes))
+        .route("/versions/{version}", get(version))
         .route("/drift", get(drift))
         .route("/stores", get(stores))
         .route("/targets", get(targets))
@@ -184,6 +188,15 @@ async fn changes(State(shared): SharedState, visit: Visit) -> Response {
         Ok(changes::page(&visit.chrome(&shared, "Changes", Section::Changes), &view))
     };
     let page = page.await;
+    shown(&shared, &visit, page)
+}
+
+async fn version(State(shared): SharedState, visit: Visit, Path(version): Path<String>) -> Response {
+    let detail = shared.agent.version(&visit.caller, VersionQuestion { version }).await;
+    let page = detail.map(|detail| {
+        let chrome = visit.chrome(&shared, version::title(&detail), Section::Changes);
+        version::page(&Chrome { position: detail.position, ..chrome }, &detail)
+    });
     shown(&shared, &visit, page)
 }
 

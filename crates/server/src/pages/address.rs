@@ -46,6 +46,11 @@ pub fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
+/// Returns the path of the page of a version.
+pub fn version(version: &str) -> String {
+    format!("/versions/{}", encode(version))
+}
+
 /// Returns a query string of the pairs that have a value, with `?` before it; empty if none has.
 pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut query = String::new();

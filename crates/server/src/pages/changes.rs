@@ -46,6 +46,8 @@ pub(super) struct ChangeRow {
     pub(super) what: String,
     pub(super) kind: Mark,
     pub(super) object: String,
+    /// The page of the version that the object is; empty for other objects.
+    pub(super) version: String,
     pub(super) cause: String,
     pub(super) result: Mark,
     pub(super) actor: String,
@@ -85,6 +87,7 @@ impl ChangeRow {
             what: change.what.clone(),
             kind: kind(&change.what),
             object: on_one_line(&change.object),
+            version: version_of(change),
             cause: on_one_line(change.cause.as_deref().unwrap_or_default()),
             result: outcome::of(&on_one_line(&change.result)),
             actor: change.actor.clone(),
@@ -101,6 +104,15 @@ fn names(object: &str, note: &VersionNote) -> bool {
     named.into_iter().any(|(store, version)| {
         store == note.store.as_str() && !version.is_empty() && note.version.as_str().starts_with(version)
     })
+}
+
+/// Returns the page of an accepted or refused version: that of its first store.
+fn version_of(change: &HistoryChange) -> String {
+    let version = match change.what.as_str() {
+        "accept" | "refuse" => change.object.split(", ").next().and_then(|part| part.split_once('@')),
+        _ => None,
+    };
+    version.map_or_else(String::new, |(_, version)| address::version(version))
 }
 
 /// Returns the mark of the kind of a change.

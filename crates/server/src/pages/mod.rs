@@ -27,6 +27,7 @@ pub mod stores;
 pub mod targets;
 #[cfg(test)]
 mod tests;
+pub mod version;
 pub(crate) mod words;
 
 use askama::Template;

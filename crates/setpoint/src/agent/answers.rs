@@ -8,10 +8,11 @@ use std::time::Duration;
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
     AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord,
-    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, ResourceLine, VersionNote,
+    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, ResourceLine, VersionDetail, VersionNote,
 };
 use setpoint_api::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
+    VersionQuestion,
 };
 use setpoint_api::{Agent, Caller, Problem, ProblemKind, Verb, selection};
 use setpoint_core::facts::AppFacts;
@@ -35,10 +36,13 @@ use crate::interpreter::{Ended, Handle};
 /// Longer than opening a ledger takes.
 const OPENING: Duration = Duration::from_secs(2);
 
+/// The longest message of a version that is shown, in characters.
+const LONGEST_MESSAGE: usize = 4_000;
+
 #[derive(Debug)]
 pub(super) struct Answers {
     pub(super) clock: Clock,
-    origin: Origin,
+    pub(super) origin: Origin,
     pub(super) handle: Arc<Handle>,
     pub(super) provider: Arc<Provider>,
     messages: Arc<Messages>,
@@ -73,7 +77,7 @@ impl Answers {
 
     /// Returns the ledger for reading. A failed one is opened again every few seconds, so this
     /// waits for that.
-    async fn ledger(&self, view: &View) -> Result<Arc<dyn Ledger>, Problem> {
+    pub(super) async fn ledger(&self, view: &View) -> Result<Arc<dyn Ledger>, Problem> {
         let mut opened = self.open_now.subscribe();
         let open = timeout(OPENING, opened.wait_for(Option::is_some)).await;
         let open = open.ok().and_then(Result::ok).and_then(|open| open.clone());
@@ -204,7 +208,7 @@ impl Answers {
         })
     }
 
-    async fn describe(&self, revision: &Revision) -> Vec<VersionNote> {
+    pub(super) async fn describe(&self, revision: &Revision) -> Vec<VersionNote> {
         let mut notes = Vec::new();
         for (name, version) in revision.iter() {
             let Some(store) = self.provider.store(name) else { continue };
@@ -216,6 +220,7 @@ impl Answers {
                 version: version.clone(),
                 author: info.author.name,
                 subject: info.message.lines().next().unwrap_or_default().to_owned(),
+                body: body_of(&info.message),
                 at: info.author.at,
             });
         }
@@ -223,11 +228,17 @@ impl Answers {
     }
 }
 
+/// Returns the message of a version without its first line.
+fn body_of(message: &str) -> String {
+    let body = message.split_once('\n').map_or("", |(_, body)| body).trim();
+    body.chars().take(LONGEST_MESSAGE).collect()
+}
+
 pub(super) fn ended(error: Ended) -> Problem {
     Problem::new(ProblemKind::Unavailable, error.to_string())
 }
 
-fn unread(error: &LedgerError) -> Problem {
+pub(super) fn unread(error: &LedgerError) -> Problem {
     Problem::new(ProblemKind::Unavailable, crate::complaint::told(error))
 }
 
@@ -361,6 +372,10 @@ impl Agent for Answers {
             let found = changes::changes(ledger.as_ref(), &self.origin, &question, &view).await;
             self.or_unknown(found, question.app, (ledger.as_ref(), &view)).await
         })
+    }
+
+    fn version<'a>(&'a self, caller: &'a Caller, question: VersionQuestion) -> Reply<'a, VersionDetail> {
+        Box::pin(async move { self.version_of(question, &self.view(caller)).await })
     }
 
     fn drift<'a>(&'a self, caller: &'a Caller, question: DriftQuestion) -> Reply<'a, Vec<DriftRecord>> {

@@ -11,7 +11,7 @@
 //! - [`messages`]: notifications to people.
 //! - [`access`]: the rights of people and tokens, from the accepted documents.
 //! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
-//!   [`changes`], [`feed`], [`fleet`]: requests of the API.
+//!   [`changes`], [`versions`], [`feed`], [`fleet`]: requests of the API.
 //! - [`web`], [`journal`], [`pushes`]: the HTTP server, its changes of accounts in the ledger, and the
 //!   webhooks that it receives.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
@@ -48,6 +48,7 @@ mod showing;
 mod sources;
 mod summary;
 mod target_cache;
+mod versions;
 mod web;
 
 use std::collections::BTreeMap;

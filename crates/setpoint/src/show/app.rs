@@ -43,7 +43,7 @@ fn standing(detail: &AppDetail, page: &mut Page<'_>) {
         Some(at) => page.field("accepted", format!("{}, {}", words::accepted(at), time::both(at.at, now))),
         None => page.field("accepted", "no version yet"),
     }
-    for VersionNote { store, version, author, subject, at } in &detail.versions {
+    for VersionNote { store, version, author, subject, at, .. } in &detail.versions {
         let version = words::short(version);
         page.field("version", format!("{store}@{version} “{subject}” by {author}, {}", time::both(*at, now)));
     }

@@ -207,6 +207,11 @@ impl Lab {
         head
     }
 
+    /// Returns the newest commit.
+    pub(crate) fn head(&self) -> &str {
+        self.head.as_deref().expect("there is a commit")
+    }
+
     /// Writes the bootstrap document.
     pub(crate) fn bootstrap(&self) -> PathBuf {
         let path = self.path().join("bootstrap.yaml");

@@ -10,10 +10,11 @@ use serde::Serialize;
 use setpoint_api::agent::{Agent, Parts, Reply};
 use setpoint_api::answer::{
     AppDetail, AppState, AppTree, AppsPage, Change, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange,
-    HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer,
+    HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, VersionDetail,
 };
 use setpoint_api::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest,
+    VersionQuestion,
 };
 use setpoint_api::rights::Names;
 use setpoint_api::{Caller, Grant, Principal, Problem, ProblemKind, Rights, Verb, Via};
@@ -64,6 +65,7 @@ record! {
     logs(question: LogQuestion) -> Parts<LogPart>;
     history(question: HistoryQuestion) -> Vec<HistoryRecord>;
     changes(question: HistoryQuestion) -> Vec<HistoryChange>;
+    version(question: VersionQuestion) -> VersionDetail;
     drift(question: DriftQuestion) -> Vec<DriftRecord>;
     plan(request: PlanRequest) -> PlanAnswer;
     explain(question: ExplainQuestion) -> Explained;
@@ -270,6 +272,8 @@ async fn start(lab: &mut Lab) -> lab::Agent {
     };
     agent.until("vault/jewels has converged", owned).await;
     light(lab, "web/shop", "shared");
+    // A version that both scopes accept.
+    light(lab, "vault/jewels", "second-lamp");
     lab.commit();
     agent.hint().await;
     let withheld = async |agent: &lab::Agent| {
@@ -288,12 +292,25 @@ async fn every_method_shows_and_does_only_what_its_caller_may() {
     let mut lab = two_scopes();
     let agent = start(&mut lab).await;
     let recorder = Recorder { agent: agent.api(), called: Mutex::default() };
+    let version = VersionQuestion { version: lab.head().to_owned() };
     for case in Case::all() {
         let caller = case.caller();
         for (method, outcome) in about_all(&recorder, &caller).await {
             let outcome = outcome.unwrap_or_else(|problem| panic!("{case:?}: {method}: {problem}"));
             for word in case.hidden() {
                 assert!(!outcome.contains(word), "{case:?}: {method} names {word}: {outcome}");
+            }
+        }
+        // The version is one of apps of both scopes.
+        match recorder.version(&caller, version.clone()).await {
+            Ok(detail) => {
+                let detail = text(Ok(detail)).expect("it is one");
+                case.hidden().iter().for_each(|word| assert!(!detail.contains(word), "{case:?}: {word}: {detail}"));
+                assert!(case.allows(Verb::See, "web/shop") || case.allows(Verb::See, "vault/jewels"), "{case:?}");
+            }
+            Err(problem) => {
+                assert_eq!(problem.kind, ProblemKind::Missing, "{case:?}");
+                assert!(!case.verbs.contains(&Verb::See), "{case:?}: {problem}");
             }
         }
         let tested = recorder.test_notifiers(&caller).await.expect_err("no rule of a scope allows it");

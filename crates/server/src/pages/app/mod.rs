@@ -112,6 +112,8 @@ struct VersionRow {
     label: &'static str,
     sequence: u64,
     revision: String,
+    /// The page of its first version.
+    page: String,
     bundle: String,
     at: Moment,
     subject: String,
@@ -281,6 +283,11 @@ fn versions(detail: &AppDetail, chrome: &Chrome) -> Vec<VersionRow> {
             label,
             sequence: accepted.sequence,
             revision: accepted.revision.to_string(),
+            page: accepted
+                .revision
+                .versions()
+                .next()
+                .map_or_else(String::new, |version| address::version(version.as_str())),
             bundle: accepted.bundle.short(),
             at: Moment::new(accepted.at, chrome.now),
             subject: note.map_or_else(String::new, |note| note.subject.clone()),

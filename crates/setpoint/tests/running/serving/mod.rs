@@ -6,6 +6,7 @@ mod webhooks;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use setpoint_api::answer::AppDetail;
 use setpoint_api::question::{HistoryQuestion, OrderKind};
 use setpoint_core::time::Span;
 use setpoint_testbed::tls::Authority;
@@ -128,6 +129,37 @@ async fn an_administrator_sees_every_page() {
     assert!(explained.contains("apps/web/etc-web.conf.yaml"), "the origin of the fields: {explained}");
     assert!(browser.get("/audit?q=accepted+WEB").await.body.contains("default/web"));
     assert!(!browser.get("/audit?q=nowhere").await.body.contains("default/web"), "a search leaves out the rest");
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn the_page_of_a_version_shows_what_it_changed_and_where_it_was_refused() {
+    let mut lab = lab();
+    lab.app("shop").file("shop", "etc/shop.conf", "open\n");
+    let (mut agent, browser) = served(&mut lab).await;
+    lab.file("web", "etc/web.conf", "listen 81\n");
+    lab.file("web", "etc/more.conf", "more\n");
+    lab.write("apps/shop/etc-shop.conf.yaml", "apiVersion: host.setpoint.dev/v1\nkind: File\nmetadata: [oops\n");
+    let version = lab.commit();
+    agent.until_converged("web", &version).await;
+    let refused = |detail: &AppDetail| detail.refused.is_some();
+    agent.until_app("shop", "refuses the version", refused).await;
+    let page = browser.get(&format!("/versions/{version}")).await;
+    assert_eq!(page.status, 200, "{}", page.body);
+    for text in [
+        "1 app converged; 1 app refused it",
+        "1 created, 1 changed",
+        "apps/shop/etc-shop.conf.yaml:4:1",
+        "/etc/more.conf",
+    ] {
+        assert!(page.body.contains(text), "{text}: {}", page.body);
+    }
+    let linked = format!("/versions/{}", &version[..12]);
+    assert!(browser.get("/changes").await.body.contains(&linked), "changes link to it");
+    assert_eq!(browser.get(&linked).await.status, 200);
+    for unknown in ["/versions/0123456789", "/versions/..%2f", "/versions/abc"] {
+        assert_eq!(browser.get(unknown).await.status, 404, "{unknown}");
+    }
     agent.stop().await;
 }
 
