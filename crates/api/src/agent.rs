@@ -10,7 +10,7 @@ use setpoint_core::name::AppId;
 
 use crate::answer::{
     AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord,
-    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, VersionDetail,
+    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, VersionDetail,
 };
 use crate::caller::Caller;
 use crate::question::{
@@ -88,6 +88,9 @@ pub trait Agent: Send + Sync + fmt::Debug {
 
     /// Returns records of the ledger, newest first.
     fn history<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryRecord>>;
+
+    /// Returns a record of the ledger with the proof that it is in the signed log.
+    fn proof<'a>(&'a self, caller: &'a Caller, seq: u64) -> Reply<'a, RecordProof>;
 
     /// Returns what was decided and changed, newest first. The limit counts changes, not records.
     fn changes<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>>;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use setpoint_core::decide::Drift;
 use setpoint_core::diff::Difference;
+use setpoint_core::digest::Digest;
 use setpoint_core::facts::Accepted;
 use setpoint_core::hold::{Hold, Suspension};
 use setpoint_core::intent::{IntentId, Verb};
@@ -468,6 +469,25 @@ pub struct VersionNote {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
     pub at: Timestamp,
+}
+
+/// One record of the ledger, with the proof that it is in the signed log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordProof {
+    pub seq: u64,
+    /// The name of the log.
+    pub origin: String,
+    /// The record, byte for byte.
+    pub record: String,
+    /// The number of signed records.
+    pub size: u64,
+    /// The hash of the record.
+    pub leaf: Digest,
+    /// The hashes that lead from the record to the root, as in RFC 6962.
+    pub path: Vec<Digest>,
+    /// The signed checkpoint, with the root.
+    pub checkpoint: String,
 }
 
 /// One version and its way through the apps.

@@ -25,9 +25,9 @@ use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
     AppDetail, AppPlan, AppProblem, AppState, AppSummary, AppTree, AppsPage, Change, DriftRecord, Explained,
     ExplainedField, FeedEvent, Fleet, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered,
-    Overview, PlanAnswer, PlanStep, RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion, StoreStanding,
-    Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionDetail, VersionInApp, VersionNote,
-    VersionOutcome,
+    Overview, PlanAnswer, PlanStep, RecordProof, RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion,
+    StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionDetail, VersionInApp,
+    VersionNote, VersionOutcome,
 };
 use crate::caller::Caller;
 use crate::question::{
@@ -144,6 +144,15 @@ impl Agent for CannedAgent {
     fn history<'a>(&'a self, _: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryRecord>> {
         let older = move |record: &&HistoryRecord| question.before.is_none_or(|before| record.seq < before);
         Box::pin(async move { Ok(self.history.iter().filter(older).take(question.limit).cloned().collect()) })
+    }
+
+    fn proof<'a>(&'a self, _: &'a Caller, seq: u64) -> Reply<'a, RecordProof> {
+        Box::pin(async move {
+            let known = self.history.iter().find(|record| record.seq == seq);
+            let record =
+                known.ok_or_else(|| Problem::new(ProblemKind::Missing, format!("there is no record {seq}")))?;
+            Ok(proof_of(record))
+        })
     }
 
     fn changes<'a>(&'a self, _: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>> {
@@ -582,6 +591,20 @@ fn changes() -> Vec<HistoryChange> {
             ..change(403, Span::hours(26), ("notify.sent", "notify"), "kube-0f6a1c52", "breaker-open")
         },
     ]
+}
+
+/// Returns a proof of the right form, with made-up hashes.
+fn proof_of(record: &HistoryRecord) -> RecordProof {
+    let path = (0..9u8).map(|n| Digest::of(&[n])).collect();
+    RecordProof {
+        seq: record.seq,
+        origin: "setpoint.example/hub".to_owned(),
+        record: serde_json::to_string(record).expect("records are JSON"),
+        size: 415,
+        leaf: Digest::of(record.text.as_bytes()),
+        path,
+        checkpoint: "setpoint.example/hub\n415\n\u{2026}\nepoch 7\n".to_owned(),
+    }
 }
 
 fn version_detail() -> VersionDetail {

@@ -20,7 +20,7 @@ use setpoint_core::name::AppId;
 use crate::agent::{Agent, Parts, Problem, ProblemKind};
 use crate::answer::{
     AppDetail, AppTree, AppsPage, Change, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord,
-    NotifyTested, Ordered, Overview, PlanAnswer, VersionDetail,
+    NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, VersionDetail,
 };
 use crate::caller::Caller;
 use crate::path;
@@ -54,6 +54,7 @@ pub fn routes(agent: Arc<dyn Agent>) -> Router {
         .route(path::TREE, get(tree))
         .route(path::LOGS, get(logs))
         .route(path::HISTORY, get(history))
+        .route(path::PROOF, get(proof))
         .route(path::CHANGES, get(changes))
         .route(path::VERSION, get(version))
         .route(path::DRIFT, get(drift))
@@ -91,6 +92,10 @@ async fn history(
     agent.history(&caller, asked).await.map(Json)
 }
 
+async fn proof(State(agent): AgentState, caller: Caller, path: PathValue<u64>) -> Answer<RecordProof> {
+    agent.proof(&caller, path.0).await.map(Json)
+}
+
 async fn changes(
     State(agent): AgentState,
     caller: Caller,
@@ -99,8 +104,8 @@ async fn changes(
     agent.changes(&caller, asked).await.map(Json)
 }
 
-async fn version(State(agent): AgentState, caller: Caller, path: VersionPath) -> Answer<VersionDetail> {
-    agent.version(&caller, path.0).await.map(Json)
+async fn version(State(agent): AgentState, caller: Caller, path: PathValue<String>) -> Answer<VersionDetail> {
+    agent.version(&caller, VersionQuestion { version: path.0 }).await.map(Json)
 }
 
 async fn drift(
@@ -252,16 +257,15 @@ impl<S: Send + Sync> FromRequestParts<S> for AppPath {
     }
 }
 
-/// The version in the path of a request.
-struct VersionPath(VersionQuestion);
+/// The only value in the path of a request.
+struct PathValue<T>(T);
 
-impl<S: Send + Sync> FromRequestParts<S> for VersionPath {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathValue<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(head: &mut Head, state: &S) -> Result<Self, Problem> {
-        let path = Path::<String>::from_request_parts(head, state).await;
-        let Path(version) = path.map_err(|error| Problem::new(ProblemKind::Question, error.to_string()))?;
-        Ok(Self(VersionQuestion { version }))
+        let path = Path::<T>::from_request_parts(head, state).await;
+        path.map(|Path(value)| Self(value)).map_err(|error| Problem::new(ProblemKind::Question, error.to_string()))
     }
 }
 

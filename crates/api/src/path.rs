@@ -8,6 +8,7 @@ pub const APP: &str = "/api/v1/apps/{scope}/{app}";
 pub const TREE: &str = "/api/v1/apps/{scope}/{app}/tree";
 pub const LOGS: &str = "/api/v1/logs";
 pub const HISTORY: &str = "/api/v1/history";
+pub const PROOF: &str = "/api/v1/history/{seq}/proof";
 pub const CHANGES: &str = "/api/v1/changes";
 pub const VERSION: &str = "/api/v1/versions/{version}";
 pub const DRIFT: &str = "/api/v1/drift";

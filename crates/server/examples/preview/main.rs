@@ -125,7 +125,6 @@ fn other_pages(overview: &Overview) -> Vec<(String, String)> {
     let audit = AuditView {
         records: agent.history.clone(),
         kinds: ["acceptance", "effect.result", "hold", "override"].map(str::to_owned).to_vec(),
-        has_proofs: true,
         has_more: true,
         ..AuditView::default()
     };

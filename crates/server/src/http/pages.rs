@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use setpoint_api::answer::{AppPlan, AppSummary, Fleet, HistoryRecord};
+use setpoint_api::answer::{AppPlan, AppSummary, Fleet, HistoryRecord, RecordProof};
 use setpoint_api::question::{
     DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, PlanRequest, VersionQuestion,
 };
@@ -23,6 +23,7 @@ use crate::pages::audit::{self, AuditView};
 use crate::pages::changes::{self, ChangesView};
 use crate::pages::drift::{self, DriftView};
 use crate::pages::fleet::{self, FleetQuery, FleetView};
+use crate::pages::record;
 use crate::pages::stores::{self, StoresView};
 use crate::pages::targets::{self, TargetsView};
 use crate::pages::version;
@@ -48,6 +49,8 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/stores", get(stores))
         .route("/targets", get(targets))
         .route("/audit", get(audit))
+        .route("/audit/{seq}", get(record))
+        .route("/audit/{seq}/proof", get(proof))
 }
 
 /// Returns the routes of the embedded files. Their paths contain their digest, so browsers keep
@@ -228,6 +231,34 @@ async fn targets(State(shared): SharedState, visit: Visit) -> Response {
         targets::page(&Chrome { position: overview.position, ..chrome }, &TargetsView::of(&overview))
     });
     shown(&shared, &visit, page)
+}
+
+/// Returns the record of a path with its proof.
+async fn proven(shared: &Shared, visit: &Visit, seq: &str) -> Result<RecordProof, Problem> {
+    let unknown = || Problem::new(ProblemKind::Missing, format!("there is no record {seq}"));
+    let seq: u64 = seq.parse().map_err(|_| unknown())?;
+    shared.agent.proof(&visit.caller, seq).await
+}
+
+async fn record(State(shared): SharedState, visit: Visit, Path(seq): Path<String>) -> Response {
+    let page = proven(&shared, &visit, &seq).await.map(|proof| {
+        let chrome = visit.chrome(&shared, &format!("Record {}", proof.seq), Section::Audit);
+        // A record never changes.
+        record::page(&Chrome { live: false, ..chrome }, &proof)
+    });
+    shown(&shared, &visit, page)
+}
+
+/// Sends the proof of a record as a file.
+async fn proof(State(shared): SharedState, visit: Visit, Path(seq): Path<String>) -> Response {
+    match proven(&shared, &visit, &seq).await {
+        Ok(proof) => {
+            let disposition = format!("attachment; filename=\"record-{}.txt\"", proof.seq);
+            let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, disposition)];
+            (headers, record::text(&proof)).into_response()
+        }
+        Err(problem) => visit.problem(&shared, &problem),
+    }
 }
 
 /// Returns the newest records that contain all words of a search, and whether there are more.

@@ -22,8 +22,6 @@ pub struct AuditView {
     pub is_older: bool,
     /// There are records before the last one.
     pub has_more: bool,
-    /// The server offers the proof of a record at `/audit/{number}/proof`.
-    pub has_proofs: bool,
 }
 
 struct RecordRow {

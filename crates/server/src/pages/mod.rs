@@ -21,6 +21,7 @@ mod marks;
 mod moment;
 mod outcome;
 pub mod problem;
+pub mod record;
 pub mod set_up;
 pub mod sign_in;
 pub mod stores;

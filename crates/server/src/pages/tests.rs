@@ -195,9 +195,10 @@ fn every_page() -> Vec<(String, String)> {
     let orders = Order::ALL.into_iter();
     pages.extend(orders.map(|order| (order.name().to_owned(), app::order_page(&chrome, &order_view(order)))));
     let history = ChangesView { changes: agent.changes, has_more: true, ..ChangesView::default() };
-    let records = AuditView { records: agent.history, has_proofs: true, ..AuditView::default() };
+    let records = AuditView { records: agent.history, ..AuditView::default() };
     let targets = TargetsView::of(&agent.overview);
     pages.extend([
+        ("version".to_owned(), version::page(&chrome, &agent.version)),
         ("changes".to_owned(), changes::page(&chrome, &history)),
         ("no changes".to_owned(), changes::page(&chrome, &ChangesView::default())),
         ("drift".to_owned(), drift::page(&chrome, &DriftView { records: agent.drift, ..DriftView::default() })),

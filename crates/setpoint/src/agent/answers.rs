@@ -8,7 +8,8 @@ use std::time::Duration;
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
     AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord,
-    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, ResourceLine, VersionDetail, VersionNote,
+    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, ResourceLine, VersionDetail,
+    VersionNote,
 };
 use setpoint_api::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
@@ -363,6 +364,10 @@ impl Agent for Answers {
             let found = history::history(ledger.as_ref(), &self.origin, &question, &view).await;
             self.or_unknown(found, question.app, (ledger.as_ref(), &view)).await
         })
+    }
+
+    fn proof<'a>(&'a self, caller: &'a Caller, seq: u64) -> Reply<'a, RecordProof> {
+        Box::pin(async move { self.proof_of(seq, &self.view(caller)).await })
     }
 
     fn changes<'a>(&'a self, caller: &'a Caller, question: HistoryQuestion) -> Reply<'a, Vec<HistoryChange>> {

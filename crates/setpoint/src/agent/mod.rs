@@ -11,7 +11,7 @@
 //! - [`messages`]: notifications to people.
 //! - [`access`]: the rights of people and tokens, from the accepted documents.
 //! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
-//!   [`changes`], [`versions`], [`feed`], [`fleet`]: requests of the API.
+//!   [`changes`], [`versions`], [`proving`], [`feed`], [`fleet`]: requests of the API.
 //! - [`web`], [`journal`], [`pushes`]: the HTTP server, its changes of accounts in the ledger, and the
 //!   webhooks that it receives.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
@@ -37,6 +37,7 @@ mod messages;
 pub mod opening;
 mod ordering;
 mod planning;
+mod proving;
 mod pushes;
 pub mod recovering;
 mod reloading;

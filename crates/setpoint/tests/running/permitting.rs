@@ -10,7 +10,7 @@ use serde::Serialize;
 use setpoint_api::agent::{Agent, Parts, Reply};
 use setpoint_api::answer::{
     AppDetail, AppState, AppTree, AppsPage, Change, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange,
-    HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, VersionDetail,
+    HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, VersionDetail,
 };
 use setpoint_api::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest,
@@ -64,6 +64,7 @@ record! {
     tree(app: AppId) -> AppTree;
     logs(question: LogQuestion) -> Parts<LogPart>;
     history(question: HistoryQuestion) -> Vec<HistoryRecord>;
+    proof(seq: u64) -> RecordProof;
     changes(question: HistoryQuestion) -> Vec<HistoryChange>;
     version(question: VersionQuestion) -> VersionDetail;
     drift(question: DriftQuestion) -> Vec<DriftRecord>;
@@ -293,6 +294,9 @@ async fn every_method_shows_and_does_only_what_its_caller_may() {
     let agent = start(&mut lab).await;
     let recorder = Recorder { agent: agent.api(), called: Mutex::default() };
     let version = VersionQuestion { version: lab.head().to_owned() };
+    let newest = HistoryQuestion { app: None, limit: 1, before: None };
+    let newest = recorder.history(&caller(Rights::All), newest).await.expect("it answers");
+    let records = newest[0].seq + 3;
     for case in Case::all() {
         let caller = case.caller();
         for (method, outcome) in about_all(&recorder, &caller).await {
@@ -311,6 +315,22 @@ async fn every_method_shows_and_does_only_what_its_caller_may() {
             Err(problem) => {
                 assert_eq!(problem.kind, ProblemKind::Missing, "{case:?}");
                 assert!(!case.verbs.contains(&Verb::See), "{case:?}: {problem}");
+            }
+        }
+        // Each record is one of the apps that the caller sees, or there is none of its number.
+        let seen = HistoryQuestion { app: None, limit: 10_000, before: None };
+        let seen = recorder.history(&caller, seen).await.expect("it answers");
+        for seq in 0..records {
+            match recorder.proof(&caller, seq).await {
+                Ok(proof) => {
+                    assert!(seen.iter().any(|record| record.seq == seq), "{case:?}: {}", proof.record);
+                    let hidden = case.hidden().into_iter().find(|word| proof.record.contains(word));
+                    assert_eq!(hidden, None, "{case:?}: {}", proof.record);
+                }
+                Err(problem) if problem.kind == ProblemKind::Forbidden => {
+                    assert!(seen.iter().any(|record| record.seq == seq), "{case:?}: {problem}");
+                }
+                Err(problem) => assert_eq!(problem.message, format!("there is no record {seq}"), "{case:?}"),
             }
         }
         let tested = recorder.test_notifiers(&caller).await.expect_err("no rule of a scope allows it");

@@ -9,6 +9,7 @@ use std::time::Duration;
 use setpoint_api::answer::AppDetail;
 use setpoint_api::question::{HistoryQuestion, OrderKind};
 use setpoint_core::time::Span;
+use setpoint_ledger_verify::Key;
 use setpoint_testbed::tls::Authority;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -161,6 +162,35 @@ async fn the_page_of_a_version_shows_what_it_changed_and_where_it_was_refused() 
         assert_eq!(browser.get(unknown).await.status, 404, "{unknown}");
     }
     agent.stop().await;
+}
+
+#[tokio::test]
+async fn a_record_is_shown_with_its_proof_which_is_that_of_the_ledger() {
+    let mut lab = lab();
+    let (agent, browser) = served(&mut lab).await;
+    let page = browser.get("/audit/1").await;
+    assert_eq!(page.status, 200, "{}", page.body);
+    assert!(page.body.contains("Record 1") && page.body.contains("The signed checkpoint"), "{}", page.body);
+    let proof = browser.get("/audit/1/proof").await;
+    assert_eq!(proof.header("content-disposition"), "attachment; filename=\"record-1.txt\"");
+    for unknown in ["/audit/99999", "/audit/x", "/audit/-1/proof"] {
+        assert_eq!(browser.get(unknown).await.status, 404, "{unknown}");
+    }
+    agent.stop().await;
+    let database = lab.data().join("ledger.db");
+    let keys = std::fs::read_to_string(lab.data().join("ledger.keys")).expect("the agent wrote it");
+    let keys: Vec<Key> = keys.lines().map(|line| line.parse().expect("a key")).collect();
+    let (first, checkpoint) = proof.body.split_once("The last hash is the root").expect("a proof");
+    let log = first.split_once(" of log ").and_then(|(_, rest)| rest.split_once(',')).expect("its name").0;
+    let ours = setpoint_ledger_verify::prove(&database, log, 1, &keys).await.expect("it can be proven");
+    let (record, _) = ours.split_once("Each hash is").expect("a proof");
+    assert!(first.starts_with(record), "{first}");
+    assert!(checkpoint.contains(log), "{checkpoint}");
+    let root = first.lines().rev().find_map(|line| line.trim().strip_prefix("= ")).expect("a root");
+    let root = (0..root.len()).step_by(2).map(|at| u8::from_str_radix(&root[at..at + 2], 16).expect("hex"));
+    let root: Vec<u8> = root.collect();
+    let signed = checkpoint.lines().skip_while(|line| *line != log).nth(2).expect("the third line");
+    assert_eq!(data_encoding::BASE64.encode(&root), signed, "the steps lead to the signed root");
 }
 
 #[tokio::test]
