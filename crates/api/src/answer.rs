@@ -14,7 +14,7 @@ use setpoint_core::intent::{IntentId, Verb};
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Writer};
 use setpoint_core::modes::Cause;
-use setpoint_core::name::{AppId, StoreName, TargetIdentity, TargetName, VersionId};
+use setpoint_core::name::{Actor, AppId, StoreName, TargetIdentity, TargetName, VersionId};
 use setpoint_core::report::{Why, Withheld};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
@@ -469,6 +469,21 @@ pub struct VersionNote {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
     pub at: Timestamp,
+}
+
+/// The identity of a caller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionInfo {
+    pub actor: Actor,
+    /// The way of sign-in, such as `password` or `token`.
+    pub via: String,
+    /// The caller has all rights, whatever the documents contain.
+    pub administrator: bool,
+    /// The token that requests of this session which change something send in `x-csrf-token`;
+    /// `None` for a machine token, which needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csrf: Option<String>,
 }
 
 /// One record of the ledger, with the proof that it is in the signed log.

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 pub use agent::{Agent, Problem, ProblemKind};
 pub use caller::{Caller, Principal, Via};
-pub use client::{AskError, Client};
+pub use client::{AskError, Client, Credentials, InvalidServer, RemoteServer};
 pub use rights::{Grant, Rights, Verb};
 pub use server::{BindError, Server};
 

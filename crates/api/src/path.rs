@@ -2,6 +2,8 @@
 
 use setpoint_core::name::AppId;
 
+/// The identity of the caller. Served over HTTP only: the socket has no sessions.
+pub const SESSION: &str = "/api/v1/session";
 pub const OVERVIEW: &str = "/api/v1/overview";
 pub const APPS: &str = "/api/v1/apps";
 pub const APP: &str = "/api/v1/apps/{scope}/{app}";

@@ -4,14 +4,16 @@
 //! it needs as a parameter, so that tests and the simulator can pass their own.
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use setpoint_core::time::{Span, Timestamp};
 use setpoint_target_kube::OwnCluster;
 use tokio::time::Instant;
+use zeroize::Zeroizing;
 
 /// The longest single wait. Waking early is harmless; an instant that overflows is not.
 const LONGEST_WAIT: Span = Span::hours(24 * 30);
@@ -93,6 +95,8 @@ pub(crate) fn own_cluster() -> Option<OwnCluster> {
 pub(crate) struct EnvironmentVariables {
     /// The default data directory; `None` for a user without a home directory.
     pub(crate) data: Option<PathBuf>,
+    /// The file with the contexts of the command line; `None` for a user without a home directory.
+    pub(crate) contexts: Option<PathBuf>,
     /// `NO_COLOR` is set, or the terminal has no colours.
     pub(crate) colourless: bool,
     /// The columns of the terminal that receives the output; `None` if it goes elsewhere.
@@ -105,6 +109,7 @@ impl EnvironmentVariables {
         let said = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let root = rustix::process::geteuid().is_root();
         Self {
+            contexts: contexts_file(said("XDG_CONFIG_HOME").map(PathBuf::from), said("HOME").map(PathBuf::from)),
             data: data_folder(root, said("XDG_STATE_HOME").map(PathBuf::from), said("HOME").map(PathBuf::from)),
             colourless: said("NO_COLOR").is_some() || said("TERM").is_none_or(|term| term == "dumb"),
             terminal: io::stdout().is_terminal().then(terminal_width),
@@ -121,6 +126,50 @@ fn data_folder(root: bool, state: Option<PathBuf>, home: Option<PathBuf>) -> Opt
     let absolute = |path: &PathBuf| Path::is_absolute(path);
     let state = state.filter(absolute).or_else(|| Some(home.filter(absolute)?.join(".local/state")));
     Some(state?.join("setpoint"))
+}
+
+/// Returns the file of the contexts in the configuration directory of the XDG base directories.
+fn contexts_file(configuration: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| Path::is_absolute(path);
+    let directory = configuration.filter(absolute).or_else(|| Some(home.filter(absolute)?.join(".config")));
+    Some(directory?.join("setpoint/contexts.json"))
+}
+
+/// Reads a secret from standard input: a line that a terminal does not show.
+pub(crate) fn secret(question: &str) -> io::Result<Zeroizing<String>> {
+    let input = io::stdin();
+    let hidden = if input.is_terminal() { Some(HiddenInput::begin(question)?) } else { None };
+    let mut line = Zeroizing::new(String::new());
+    input.lock().read_line(&mut line)?;
+    drop(hidden);
+    let end = line.trim_end_matches(['\r', '\n']).len();
+    line.truncate(end);
+    Ok(line)
+}
+
+/// A terminal that does not show what is typed, for as long as this exists.
+struct HiddenInput(Termios);
+
+impl HiddenInput {
+    fn begin(question: &str) -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &hidden)?;
+        let guard = Self(before);
+        let mut complaints = complaints();
+        write!(complaints, "{question}")?;
+        complaints.flush()?;
+        Ok(guard)
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        // If the terminal is gone, there is nothing to restore.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
+        let _ = writeln!(complaints());
+    }
 }
 
 /// Returns the width of the terminal, or 80 if it reports none.

@@ -52,8 +52,13 @@ impl Authority {
 
     /// Signs a certificate for a server on loopback.
     pub fn for_loopback(&self) -> Pair {
-        let mut parameters =
-            CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()]).expect("the names are valid");
+        self.for_hosts(&["127.0.0.1", "localhost"])
+    }
+
+    /// Signs a certificate for a server with these names or addresses.
+    pub fn for_hosts(&self, hosts: &[&str]) -> Pair {
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect::<Vec<_>>();
+        let mut parameters = CertificateParams::new(hosts).expect("the names are valid");
         parameters.distinguished_name.push(DnType::CommonName, "loopback");
         self.sign(&parameters)
     }

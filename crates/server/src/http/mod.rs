@@ -4,7 +4,7 @@
 //! rest of the process), `listener` (connections and their limits), `tls`, `client` (the address of
 //! a request behind proxies), `identity` (the session or token of a request, and its protection
 //! against forgery), `headers`, `streams` (responses without an end), `visit` (what all pages need),
-//! `pages`, `forms`, `orders`, `access` and `webhooks` (the routes).
+//! `pages`, `forms`, `orders`, `access`, `session` and `webhooks` (the routes).
 
 mod access;
 mod client;
@@ -15,6 +15,7 @@ mod listener;
 mod notices;
 mod orders;
 mod pages;
+mod session;
 mod streams;
 mod tls;
 mod visit;
@@ -118,7 +119,8 @@ type SharedState = axum::extract::State<Arc<Shared>>;
 /// Returns all routes, below the base path.
 fn routes(shared: &Arc<Shared>) -> Router {
     let api = handlers::routes(Arc::clone(&shared.agent));
-    let pages = pages::routes().merge(forms::routes()).merge(orders::routes()).merge(access::routes());
+    let pages =
+        pages::routes().merge(forms::routes()).merge(session::routes()).merge(orders::routes()).merge(access::routes());
     let pages = pages.with_state(Arc::clone(shared));
     let known = pages
         .fallback_service(api)

@@ -1,14 +1,15 @@
-//! Sends requests to the agent through the socket of its data directory, and explains a missing
-//! response.
+//! Sends requests to an agent, through the socket of its data directory or to its server, and explains
+//! a missing response.
 
 use std::io::Write;
 
 use serde::Serialize;
-use setpoint_api::{AskError, Client, socket_in};
+use setpoint_api::{AskError, Client, ProblemKind, socket_in};
 use setpoint_core::name::{AppId, BadName, Scope};
 use setpoint_yaml::visible_text;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
+use super::contexts::Contexts;
 use super::{Context, Failure, Form};
 use crate::complaint::told;
 use crate::exit::Exit;
@@ -19,11 +20,34 @@ pub(super) fn ask<T>(
     context: &Context,
     question: impl AsyncFnOnce(&Client) -> Result<T, AskError>,
 ) -> Result<T, Failure> {
-    let could_not = |text: String| Failure::Told(Exit::CouldNotRun, text);
-    let data = context.data()?;
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| could_not(told(&error)))?;
-    let client = Client::new(socket_in(data));
-    runtime.block_on(question(&client)).map_err(|error| could_not(shown(&told(&error))))
+    let client = client(context)?;
+    runtime()?.block_on(question(&client)).map_err(|error| {
+        let is_over = matches!(&error, AskError::Refused(problem) if problem.kind == ProblemKind::Unauthenticated);
+        let next = if is_over { "; run `setpoint login` again" } else { "" };
+        could_not(format!("{}{next}", shown(&told(&error))))
+    })
+}
+
+/// Returns the client of the agent to ask: the one of `--server`, else the one whose data directory
+/// is given, else that of the current context, else the one on this machine.
+fn client(context: &Context) -> Result<Client, Failure> {
+    let local = || context.data().map(|data| Client::new(socket_in(data)));
+    if context.server.is_none() && (context.is_data_given || context.contexts.is_none()) {
+        return local();
+    }
+    let contexts = Contexts::read(context.contexts.as_deref())?;
+    match contexts.find(context.server.as_deref())? {
+        Some(saved) => Ok(Client::remote(saved.server()?)),
+        None => local(),
+    }
+}
+
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    Builder::new_current_thread().enable_all().build().map_err(|error| could_not(told(&error)))
+}
+
+pub(super) fn could_not(text: String) -> Failure {
+    Failure::Told(Exit::CouldNotRun, text)
 }
 
 /// Escapes an agent's message, which may hold names from outside. Its line breaks stay.

@@ -5,6 +5,7 @@
 
 mod asking;
 mod compare;
+mod contexts;
 mod demo;
 mod diff;
 mod disk;
@@ -15,6 +16,7 @@ mod gap;
 mod init;
 mod kustomize;
 mod ledger;
+mod login;
 mod logs;
 mod looking;
 mod manual;
@@ -77,6 +79,9 @@ enum Command {
     Hold(ordering::Hold),
     Release(ordering::Release),
     Settle(ordering::Settle),
+    Login(login::Login),
+    Logout(login::Logout),
+    Context(login::Choose),
     Recover(recover::Recover),
     #[command(subcommand)]
     Notify(notify::Command),
@@ -94,6 +99,10 @@ struct Global {
     /// $XDG_STATE_HOME/setpoint or ~/.local/state/setpoint]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     data: Option<PathBuf>,
+    /// Server to ask: the name of a context or its address, after `setpoint login` [default: the
+    /// current context, or else the agent on this machine]
+    #[arg(long, value_name = "SERVER", global = true, conflicts_with = "data", help_heading = "Global options")]
+    server: Option<String>,
     /// Output format: text for people, or one JSON value for programs
     #[arg(short, long, value_enum, value_name = "FORM", default_value_t = Form::Text, global = true, help_heading = "Global options")]
     output: Form,
@@ -155,6 +164,8 @@ Examples:
   setpoint validate                check documents and apps in a working directory
   setpoint drift                   show what others changed, and when it was healed
   setpoint suspend web/shop --for 2h --reason \"restoring the database\"
+  setpoint login https://ops.example
+                                   ask a server instead of the agent on this machine
   setpoint schema app              explain every field of an App document
   setpoint ledger verify data/ledger.db --key \"$KEY\"
                                    verify a ledger
@@ -196,6 +207,12 @@ struct Context {
     screen: Screen,
     /// The data directory; `None` if none was set and there is no home directory to search.
     data: Option<PathBuf>,
+    /// The data directory was given, and is not the default one.
+    is_data_given: bool,
+    /// The server to ask, as given.
+    server: Option<String>,
+    /// The file with the contexts; `None` if there is no home directory.
+    contexts: Option<PathBuf>,
     /// Whether the log has colours.
     log_colour: bool,
 }
@@ -215,6 +232,9 @@ impl Context {
             form: global.output,
             screen: Screen { width: environment.terminal, colour, rows: None, now: Clock::start().now() },
             log_colour: global.color.is_used_on(doors::complaints_are_watched(), environment),
+            is_data_given: global.data.is_some(),
+            server: global.server,
+            contexts: environment.contexts.clone(),
             data: global.data.or_else(|| environment.data.clone()),
         }
     }
@@ -292,6 +312,9 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Hold(order) => ordering::run(order, context, output)?,
         Command::Release(order) => ordering::release(order, context, output)?,
         Command::Settle(order) => ordering::run(order, context, output)?,
+        Command::Login(arguments) => return login::login(arguments, context, output),
+        Command::Logout(arguments) => return login::logout(arguments, context, output),
+        Command::Context(arguments) => return login::choose(arguments, context, output),
         Command::Recover(arguments) => return recover::run(arguments, context, output),
         Command::Notify(command) => return notify::run(&command, context, output),
         Command::Ledger(command) => return ledger::run(&command, context, output),

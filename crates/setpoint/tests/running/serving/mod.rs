@@ -1,6 +1,7 @@
 //! The pages and the API over HTTP, for people, programs and attackers.
 
 mod browser;
+mod commands;
 mod webhooks;
 
 use std::net::SocketAddr;
@@ -362,6 +363,16 @@ async fn account(administrator: &mut Browser, name: &str, groups: &str) -> Brows
     browser
 }
 
+/// Creates a machine token, and returns its text.
+async fn token(administrator: &mut Browser, name: &str) -> String {
+    let csrf = csrf(administrator).await;
+    let fields = [("csrf", csrf.as_str()), ("action", "create"), ("name", name), ("days", "7")];
+    let page = administrator.post("/access/tokens", &fields).await.body;
+    let start = page.find("setpoint_").expect("the token is shown");
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    page[start..].chars().take_while(|c| is_part(*c)).collect()
+}
+
 /// Declares who may do what: people of the group `web` see the app `web`, and those of `other` have
 /// all rights on an empty scope.
 fn with_access(lab: &mut Lab) {
@@ -418,12 +429,7 @@ async fn a_machine_token_has_the_rights_of_its_documents_until_it_is_revoked() {
     with_access(&mut lab);
     let (agent, mut administrator) = served(&mut lab).await;
     let csrf = csrf(&administrator).await;
-    let fields = [("csrf", csrf.as_str()), ("action", "create"), ("name", "ci"), ("days", "7")];
-    let page = administrator.post("/access/tokens", &fields).await.body;
-    let start = page.find("setpoint_").expect("the token is shown");
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let text = &page[start..];
-    let text = &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())];
+    let text = &token(&mut administrator, "ci").await;
     let program = Browser::new(administrator.address);
     let header = format!("authorization: Bearer {text}\r\n");
     assert_eq!(program.send("GET", "/api/v1/apps/default/web", &header, "").await.status, 200);

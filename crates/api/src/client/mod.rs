@@ -1,28 +1,33 @@
-//! The client's end of the socket.
+//! The client: requests to an agent, through its socket or over HTTP.
+
+mod connection;
 
 use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{CONTENT_TYPE, HOST, SET_COOKIE};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use setpoint_core::name::AppId;
-use tokio::net::UnixStream;
 use tokio::time::timeout;
+use zeroize::Zeroizing;
 
-use crate::agent::Problem;
+pub use connection::{Credentials, InvalidServer, RemoteServer};
+use connection::{End, Stream};
+
+use crate::agent::{Problem, ProblemKind};
 use crate::answer::{
     AppDetail, AppTree, AppsPage, DriftRecord, Explained, HistoryChange, HistoryRecord, LogPart, NotifyTested, Ordered,
-    Overview, PlanAnswer,
+    Overview, PlanAnswer, SessionInfo,
 };
 use crate::path;
 use crate::question::{
@@ -53,15 +58,14 @@ pub enum AskError {
     Denied { socket: PathBuf, owner: Owner },
     #[error("cannot reach the agent at {}: check the path and the agent's log", socket.display())]
     Unreachable { socket: PathBuf, source: io::Error },
-    #[error("the agent at {} closed the connection: check its log, then try again", socket.display())]
-    BrokenOff { socket: PathBuf, source: Cause },
-    #[error("the agent at {} did not respond within {} s: check its log, then try again", socket.display(), PATIENCE.as_secs())]
-    Silent { socket: PathBuf },
-    #[error(
-        "cannot parse the response of {}: use the same version of setpoint as the agent",
-        socket.display()
-    )]
-    Garbled { socket: PathBuf, source: Cause },
+    #[error("cannot reach {url}: check the address, and whether the server runs")]
+    ServerUnreachable { url: String, source: Cause },
+    #[error("the agent at {at} closed the connection: check its log, then try again")]
+    BrokenOff { at: String, source: Cause },
+    #[error("the agent at {at} did not respond within {} s: check its log, then try again", PATIENCE.as_secs())]
+    Silent { at: String },
+    #[error("cannot parse the response of {at}: use the same version of setpoint as the agent")]
+    Garbled { at: String, source: Cause },
     /// The agent refused the request.
     #[error(transparent)]
     Refused(Problem),
@@ -84,17 +88,18 @@ impl fmt::Display for Owner {
 /// A client of one agent. Every request uses a connection of its own.
 #[derive(Clone, Debug)]
 pub struct Client {
-    socket: PathBuf,
+    end: End,
 }
 
 impl Client {
-    /// Creates a client. Does not connect yet.
+    /// Creates a client of a socket. Does not connect yet.
     pub fn new(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into() }
+        Self { end: End::Socket(socket.into()) }
     }
 
-    pub fn socket(&self) -> &Path {
-        &self.socket
+    /// Creates a client of a server. Does not connect yet.
+    pub fn remote(server: RemoteServer) -> Self {
+        Self { end: End::Server(Arc::new(server)) }
     }
 
     pub async fn overview(&self) -> Result<Overview, AskError> {
@@ -120,7 +125,7 @@ impl Client {
         question: &LogQuestion,
         take: impl FnMut(LogPart) -> ControlFlow<()>,
     ) -> Result<(), AskError> {
-        let stream = self.connected().await?;
+        let stream = self.end.connected().await?;
         let request = query(path::LOGS, question);
         self.exchange(stream, request, async |response| self.read_parts(response, take).await).await
     }
@@ -153,36 +158,81 @@ impl Client {
         self.ask(body(path::NOTIFIERS_TEST, &())).await
     }
 
+    /// Returns the identity that the server knows this client by.
+    pub async fn session(&self) -> Result<SessionInfo, AskError> {
+        self.get(path::SESSION, &()).await
+    }
+
+    /// Signs in with an account and its password, and returns the cookie of the new session.
+    pub async fn sign_in(&self, account: &str, password: &str) -> Result<Zeroizing<String>, AskError> {
+        let form = serde_urlencoded::to_string([("account", account), ("password", password)]);
+        let form = Zeroizing::new(form.expect("two texts"));
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri("/sign-in")
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Full::new(Bytes::copy_from_slice(form.as_bytes())))
+            .expect("every part is a constant");
+        let stream = self.end.connected().await?;
+        self.exchange(stream, request, async |response| self.begun(&response)).await
+    }
+
+    /// Ends the session of the credentials.
+    pub async fn sign_out(&self) -> Result<(), AskError> {
+        let stream = self.end.connected().await?;
+        let request = request(Method::DELETE, path::SESSION, Vec::new());
+        self.exchange(stream, request, async |response| self.judged(response).await.map(drop)).await
+    }
+
+    /// Returns the cookie of a session that has begun, or the reason why none has.
+    fn begun(&self, response: &Response<Incoming>) -> Result<Zeroizing<String>, AskError> {
+        let refused = |kind, text: &str| Err(AskError::Refused(Problem::new(kind, text)));
+        match response.status() {
+            StatusCode::SEE_OTHER => {}
+            StatusCode::UNAUTHORIZED => {
+                return refused(ProblemKind::Unauthenticated, "the account or the password is wrong");
+            }
+            StatusCode::TOO_MANY_REQUESTS => {
+                return refused(ProblemKind::TooMany, "too many attempts: wait a minute, then try again");
+            }
+            other => {
+                let source = format!("the status of the sign-in is {other}").into();
+                return Err(AskError::Garbled { at: self.end.to_string(), source });
+            }
+        }
+        let cookie = response.headers().get(SET_COOKIE).and_then(|cookie| cookie.to_str().ok());
+        match cookie.and_then(|cookie| cookie.split(';').next()).filter(|cookie| cookie.contains('=')) {
+            Some(cookie) => Ok(Zeroizing::new(cookie.to_owned())),
+            None => Err(AskError::Garbled { at: self.end.to_string(), source: "it has no cookie".into() }),
+        }
+    }
+
     async fn get<T: DeserializeOwned>(&self, path: &str, question: &impl Serialize) -> Result<T, AskError> {
         self.ask(query(path, question)).await
     }
 
     async fn ask<T: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> Result<T, AskError> {
-        let stream = self.connected().await?;
+        let stream = self.end.connected().await?;
         let read = async |response: Response<Incoming>| {
             self.judged(response).await?.collect().await.map_err(|error| self.broken(error))
         };
         let body = timeout(PATIENCE, self.exchange(stream, request, read)).await;
-        let body = body.map_err(|_| AskError::Silent { socket: self.socket.clone() })??;
+        let body = body.map_err(|_| AskError::Silent { at: self.end.to_string() })??;
         self.understood(&body.to_bytes())
-    }
-
-    async fn connected(&self) -> Result<UnixStream, AskError> {
-        UnixStream::connect(&self.socket).await.map_err(|error| self.unconnected(error))
     }
 
     /// Sends a request, and reads its response while driving the connection.
     async fn exchange<T>(
         &self,
-        stream: UnixStream,
+        stream: Box<dyn Stream>,
         request: Request<Full<Bytes>>,
         read: impl AsyncFnOnce(Response<Incoming>) -> Result<T, AskError>,
     ) -> Result<T, AskError> {
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| self.broken(error.into()))?;
         let answer = async {
-            let response = timeout(PATIENCE, sender.send_request(request)).await;
-            let response = response.map_err(|_| AskError::Silent { socket: self.socket.clone() })?;
+            let response = timeout(PATIENCE, sender.send_request(self.end.addressed(request))).await;
+            let response = response.map_err(|_| AskError::Silent { at: self.end.to_string() })?;
             read(response.map_err(|error| self.broken(error.into()))?).await
         };
         tokio::pin!(answer, connection);
@@ -231,31 +281,19 @@ impl Client {
             held.drain(..told);
             if held.len() > LONGEST_PART {
                 let source = format!("a part of it is longer than {LONGEST_PART} bytes").into();
-                return Err(AskError::Garbled { socket: self.socket.clone(), source });
+                return Err(AskError::Garbled { at: self.end.to_string(), source });
             }
         }
         Ok(())
     }
 
     fn broken(&self, source: Cause) -> AskError {
-        AskError::BrokenOff { socket: self.socket.clone(), source }
+        AskError::BrokenOff { at: self.end.to_string(), source }
     }
 
     fn understood<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, AskError> {
         serde_json::from_slice(body)
-            .map_err(|error| AskError::Garbled { socket: self.socket.clone(), source: error.into() })
-    }
-
-    fn unconnected(&self, error: io::Error) -> AskError {
-        let socket = self.socket.clone();
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NoAgent { socket },
-            io::ErrorKind::PermissionDenied => {
-                let owner = Owner(std::fs::metadata(&socket).ok().map(|metadata| metadata.uid()));
-                AskError::Denied { socket, owner }
-            }
-            _ => AskError::Unreachable { socket, source: error },
-        }
+            .map_err(|error| AskError::Garbled { at: self.end.to_string(), source: error.into() })
     }
 }
 
