@@ -94,8 +94,8 @@ pub(super) fn server(url: &str, authority: Option<&Path>, credentials: Credentia
 }
 
 impl Contexts {
-    /// Reads the file; a missing one has no contexts. `None` stands for a user without a home
-    /// directory.
+    /// Reads the file; a missing one has no contexts. The path is `None` for a user without a
+    /// home directory.
     pub(super) fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let could_not = |text: String| Failure::Told(Exit::CouldNotRun, text);
         let path = path.ok_or_else(|| {
@@ -112,7 +112,7 @@ impl Contexts {
         Ok(Self { path: path.to_owned(), content })
     }
 
-    /// Writes the file anew and moves it into place, so that no half of it remains.
+    /// Replaces the file as a whole, so that no half of it remains.
     pub(super) fn write(&self) -> Result<(), Failure> {
         self.written().map_err(|error| super::unusable(&self.path, &error))
     }
