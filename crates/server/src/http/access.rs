@@ -12,9 +12,9 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use serde::Deserialize;
 use setpoint_accounts::{
-    AccountsError, Change, Client, IssuedToken, NewAccount, NewToken, Password, SessionId, SignInError,
+    Account, AccountsError, Change, Client, IssuedToken, NewAccount, NewToken, Password, SessionId, SignInError,
 };
-use setpoint_api::{Problem, ProblemKind};
+use setpoint_api::{Principal, Problem, ProblemKind, Rights};
 use setpoint_core::time::Span;
 
 use super::forms::{Form, is_ours, whole};
@@ -22,6 +22,7 @@ use super::identity::{SignIn, forged};
 use super::visit::Visit;
 use super::{Shared, SharedState, redirect};
 use crate::pages::access::{self, AccountsView, PasswordView, Refused, SessionsView, TokensView};
+use crate::pages::who_may::{self, RightsQuery, RightsView};
 use crate::pages::{Chrome, Section, words};
 
 pub(super) fn routes() -> Router<Arc<Shared>> {
@@ -30,6 +31,7 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/access/accounts", get(accounts).post(change_account))
         .route("/access/tokens", get(tokens).post(change_token))
         .route("/access/sessions", get(sessions).post(end_session))
+        .route("/access/rights", get(rights))
         .route("/account", get(own_account).post(change_own_password))
 }
 
@@ -306,6 +308,68 @@ async fn sessions(State(shared): SharedState, Administrator(visit): Administrato
         access::sessions_page(&chrome(&shared, &visit), &view)
     });
     shown(&shared, &visit, StatusCode::OK, page)
+}
+
+/// Shows the rules that give a person or a token its rights.
+async fn rights(State(shared): SharedState, Administrator(visit): Administrator) -> Response {
+    let page = rights_view(&shared, &visit).await.map(|view| who_may::page(&chrome(&shared, &visit), &view));
+    shown(&shared, &visit, StatusCode::OK, page)
+}
+
+async fn rights_view(shared: &Shared, visit: &Visit) -> Result<RightsView, AccountsError> {
+    let value = |name: &str| visit.parameter(name).map(|text| text.trim().to_owned()).unwrap_or_default();
+    let query =
+        RightsQuery { who: value("who"), group: value("group"), provider: value("provider"), app: value("app") };
+    let accounts = shared.accounts.accounts().await?;
+    let tokens = shared.accounts.tokens(shared.now()).await?;
+    let tokens = tokens.iter().filter(|token| token.revoked_at.is_none() && token.expires > shared.now());
+    let known = accounts.iter().map(|account| &account.actor).chain(tokens.map(|token| &token.actor));
+    let known: Vec<String> = known.map(ToString::to_string).collect();
+    let (rights, mut problem) = match asked_rights(shared, &query, &accounts, &known) {
+        Ok(rights) => (rights, None),
+        Err(problem) => (None, Some(problem)),
+    };
+    let mut app = None;
+    if let (Some(_), Ok(id)) = (&rights, query.app.parse()) {
+        let detail = shared.agent.app(&visit.caller, id).await;
+        app = detail.map(|detail| detail.summary).map_err(|error| problem = Some(error.message)).ok();
+    } else if rights.is_some() && !query.app.is_empty() {
+        problem = Some(format!("{} is not an app: write scope/name", query.app));
+    }
+    Ok(RightsView { query, known, rights, app, problem })
+}
+
+/// Returns the rights of the person or token of a question; `None` if it names no one yet.
+fn asked_rights(
+    shared: &Shared,
+    query: &RightsQuery,
+    accounts: &[Account],
+    known: &[String],
+) -> Result<Option<Rights>, String> {
+    if query.is_empty() {
+        return Ok(None);
+    }
+    let principal = match query.who.split_once(':') {
+        _ if query.who.is_empty() => {
+            let provider = Some(query.provider.clone()).filter(|provider| !provider.is_empty());
+            // The account has a name that no document can have.
+            let account = Some(String::new());
+            Principal { account, groups: [query.group.clone()].into(), provider, token: None }
+        }
+        _ if !known.contains(&query.who) => return Err(format!("there is no {}", query.who)),
+        Some(("token", name)) => Principal { token: Some(name.to_owned()), ..Principal::default() },
+        _ => {
+            let Some(account) = accounts.iter().find(|account| account.actor.as_str() == query.who) else {
+                return Err(format!("there is no {}", query.who));
+            };
+            if account.administrator {
+                return Ok(Some(Rights::All));
+            }
+            let groups = account.groups.iter().cloned().collect();
+            Principal { account: Some(account.name.clone()), groups, ..Principal::default() }
+        }
+    };
+    Ok(Some(shared.installation.rights_of(&principal)))
 }
 
 #[derive(Deserialize)]

@@ -29,6 +29,7 @@ pub mod targets;
 #[cfg(test)]
 mod tests;
 pub mod version;
+pub mod who_may;
 pub(crate) mod words;
 
 use askama::Template;

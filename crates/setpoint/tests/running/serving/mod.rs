@@ -486,6 +486,32 @@ async fn changes_of_access_are_in_the_ledger_with_their_author() {
 }
 
 #[tokio::test]
+async fn a_page_explains_why_someone_may_do_something() {
+    let mut lab = lab();
+    with_access(&mut lab);
+    let (agent, mut administrator) = served(&mut lab).await;
+    let reader = account(&mut administrator, "ruth", "web").await;
+    token(&mut administrator, "ci").await;
+    let page = async |query: &str| administrator.get(&format!("/access/rights?{query}")).await.body;
+    assert!(page("").await.contains("<option value=\"account:ruth\">"));
+    for who in ["who=account%3Aruth", "who=token%3Aci", "group=web"] {
+        let body = page(&format!("{who}&app=default%2Fweb")).await;
+        assert_eq!(
+            (body.matches(">may</span>").count(), body.matches("Access default/readers, rule 1").count()),
+            (1, 2),
+            "{who}: {body}"
+        );
+    }
+    assert!(page("who=account%3Aerika").await.contains("All rights"));
+    assert!(page("group=nobody").await.contains("so they may do nothing"));
+    assert!(page("who=account%3Anobody").await.contains("there is no account:nobody"));
+    assert!(page("who=account%3Aruth&app=default%2Fnone").await.contains("there is no app default/none"));
+    assert!(page("who=account%3Aruth&app=%3Cb%3E").await.contains("is not an app"));
+    assert_eq!(reader.get("/access/rights").await.status, 404, "it is for administrators");
+    agent.stop().await;
+}
+
+#[tokio::test]
 async fn only_administrators_make_administrators() {
     let mut lab = lab();
     let access = "apiVersion: setpoint.dev/v1\nkind: Access\nmetadata: { name: desk }\nspec: { subjects: [{ group: desk }], rules: [{ verbs: [administer, see, suspend] }] }\n";
