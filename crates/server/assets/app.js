@@ -1,4 +1,4 @@
-// Live updates and keys. Every page works without this file.
+// Live updates, logs and keys. Every page works without this file.
 "use strict";
 (() => {
   const base = document.body.dataset.base;
@@ -111,7 +111,7 @@
   const busy = () => {
     const selection = window.getSelection();
     const selecting = selection && !selection.isCollapsed && main().contains(selection.anchorNode);
-    return selecting || main().querySelector("form[method=post]") !== null || document.hidden;
+    return selecting || main().querySelector("form[method=post], [data-follow]") !== null || document.hidden;
   };
 
   const refresh = () => {
@@ -160,6 +160,57 @@
     document.addEventListener("visibilitychange", () => { if (!document.hidden) { tick(); outdated(); } });
     document.addEventListener("selectionchange", () => { if (stale && !timer) timer = setTimeout(refresh, 1000); });
   }
+
+  // --- Logs that are followed ------------------------------------------------------------------
+
+  const MOST_LINES = 2000;
+  const ESCAPES = /\u001b\[[^a-zA-Z]*[a-zA-Z]?/g;
+  const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g;
+
+  const logLine = (part) => {
+    const row = document.createElement("li");
+    const add = (text, name) => {
+      const span = document.createElement("span");
+      if (name) span.className = name;
+      span.textContent = text.replace(ESCAPES, "").replace(CONTROLS, "\ufffd");
+      row.append(span);
+    };
+    if (part.line) { add(part.line.source, "source"); add(part.line.text); return row; }
+    if (part.note) { row.className = "note"; add(part.note.text); return row; }
+    return null;
+  };
+
+  const follow = async (list) => {
+    const state = document.getElementById("log-state");
+    try {
+      const response = await fetch(list.dataset.follow, { credentials: "same-origin" });
+      if (!response.ok) return;
+      state.textContent = "New lines appear as they are written.";
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = "";
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done || !list.isConnected) break;
+        const parts = (rest + value).split("\n");
+        rest = parts.pop();
+        const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+        for (const text of parts) {
+          const row = text && logLine(JSON.parse(text));
+          if (row) list.append(row);
+        }
+        const empty = document.getElementById("log-empty");
+        if (empty && list.childElementCount) empty.remove();
+        while (list.childElementCount > MOST_LINES) list.firstElementChild.remove();
+        if (atEnd) list.scrollTop = list.scrollHeight;
+      }
+      state.textContent = "The logs have ended. Reload the page for newer lines.";
+    } catch {
+      state.textContent = "The connection was lost. Reload the page for newer lines.";
+    }
+  };
+
+  const log = main().querySelector("[data-follow]");
+  if (log) { log.scrollTop = log.scrollHeight; follow(log); }
 
   // --- Search while typing ---------------------------------------------------------------------
 

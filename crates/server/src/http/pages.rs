@@ -1,19 +1,22 @@
 //! The pages that show something.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use setpoint_api::answer::{AppPlan, AppSummary, Fleet, HistoryRecord, RecordProof};
+use futures_util::StreamExt;
+use setpoint_api::answer::{AppPlan, AppSummary, Fleet, HistoryRecord, LogPart, RecordProof};
 use setpoint_api::question::{
-    DriftQuestion, ExplainQuestion, HistoryQuestion, ObjectName, PlanRequest, VersionQuestion,
+    DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, ObjectName, PlanRequest, VersionQuestion,
 };
 use setpoint_api::rights::{Subject, Verb};
 use setpoint_api::{Caller, Problem, ProblemKind};
 use setpoint_core::name::{AppId, TargetName};
+use tokio::time::timeout;
 
 use super::visit::Visit;
 use super::{Shared, SharedState, redirect};
@@ -37,6 +40,13 @@ const SEARCHED: usize = 20_000;
 
 /// The number of drifts that the page of drift counts.
 const DRIFTS: usize = 1_000;
+
+/// The number of lines from the end of each container's log, and of all of them.
+const LOG_TAIL: u64 = 200;
+const LOG_LINES: usize = 2_000;
+
+/// The time limit for the lines of a page.
+const LOG_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn routes() -> Router<Arc<Shared>> {
     Router::new()
@@ -109,6 +119,7 @@ async fn app_page(shared: &Shared, visit: &Visit, path: &(String, String)) -> Re
     let detail = agent.app(caller, app.clone()).await?;
     let mut view = AppView::new(detail, tab);
     view.orders = permitted(caller, &view.detail.summary);
+    view.reads_logs = allows(caller, Verb::Logs, &view.detail.summary);
     let history = HistoryQuestion { app: Some(app.clone()), limit: ROWS, before: None };
     match tab {
         Tab::Overview => {
@@ -121,6 +132,7 @@ async fn app_page(shared: &Shared, visit: &Visit, path: &(String, String)) -> Re
             view.drift = part(agent.drift(caller, DriftQuestion { app: Some(app), limit: ROWS }).await);
         }
         Tab::Plan => view.plan = plan(shared, caller, &app).await,
+        Tab::Logs => view.logs = logs(shared, caller, &app).await,
         Tab::Diff => {
             if let (Some(kind), Some(name)) = (visit.parameter("kind"), visit.parameter("name")) {
                 let object = ObjectName { kind, name };
@@ -152,21 +164,55 @@ fn part<T>(answer: Result<T, Problem>) -> Part<T> {
     }
 }
 
+/// Returns the last lines of the logs of an app, as far as they arrive in time.
+async fn logs(shared: &Shared, caller: &Caller, app: &AppId) -> Part<Vec<LogPart>> {
+    let question = LogQuestion {
+        app: app.clone(),
+        object: None,
+        follow: false,
+        since: None,
+        tail: Some(LOG_TAIL),
+        container: None,
+        previous: false,
+    };
+    let mut parts = match shared.agent.logs(caller, question).await {
+        Ok(parts) => parts,
+        Err(problem) => return Part::Failed(problem.message),
+    };
+    let mut read = Vec::new();
+    let reading = async {
+        while let Some(part) = parts.next().await {
+            read.push(part);
+            if read.len() == LOG_LINES {
+                break;
+            }
+        }
+    };
+    if timeout(LOG_TIME, reading).await.is_err() {
+        read.push(LogPart::Note { text: "some logs have not arrived in time: reload the page".to_owned() });
+    }
+    Part::Ready(read)
+}
+
 /// Returns the orders that a caller may give to an app. The agent checks again when one is given.
 pub(super) fn permitted(caller: &Caller, app: &AppSummary) -> Vec<Order> {
-    let subject = Subject {
-        scope: &app.app.scope,
-        environment: Some(app.environment.as_str()).filter(|name| !name.is_empty()),
-        target: app.target_name.as_ref().map(TargetName::as_str),
-        labels: &app.labels,
-    };
     let verb = |order: Order| match order {
         Order::Sync => Verb::Sync,
         Order::Suspend | Order::Resume => Verb::Suspend,
         Order::Hold => Verb::Hold,
         Order::Release => Verb::Release,
     };
-    Order::ALL.into_iter().filter(|order| caller.rights.allow(verb(*order), &subject)).collect()
+    Order::ALL.into_iter().filter(|order| allows(caller, verb(*order), app)).collect()
+}
+
+fn allows(caller: &Caller, verb: Verb, app: &AppSummary) -> bool {
+    let subject = Subject {
+        scope: &app.app.scope,
+        environment: Some(app.environment.as_str()).filter(|name| !name.is_empty()),
+        target: app.target_name.as_ref().map(TargetName::as_str),
+        labels: &app.labels,
+    };
+    caller.rights.allow(verb, &subject)
 }
 
 /// Returns the question of a page of the history, with one row more than it shows.

@@ -86,6 +86,8 @@ fn app_view(tab: Tab) -> AppView {
         drift: Part::Ready(agent.drift),
         plan: Part::Ready(agent.plan.apps[1].clone()),
         explained: Part::Ready(agent.explained),
+        logs: Part::Ready(agent.logs),
+        reads_logs: true,
         orders: Order::ALL.to_vec(),
         ..AppView::new(agent.detail, tab)
     }

@@ -1,6 +1,7 @@
 //! The page of an app: its condition, and tabs for everything about it.
 
 mod graph;
+mod logs;
 mod objects;
 mod obstacles;
 mod order;
@@ -9,7 +10,7 @@ mod sentences;
 
 use askama::Template;
 use setpoint_api::answer::{
-    AppDetail, AppPlan, AppTree, DriftRecord, Explained, HistoryChange, ShadowStanding, Unhealthy, VersionNote,
+    AppDetail, AppPlan, AppTree, DriftRecord, Explained, HistoryChange, LogPart, ShadowStanding, Unhealthy, VersionNote,
 };
 use setpoint_core::decide::Drift;
 use setpoint_core::facts::Accepted;
@@ -24,6 +25,7 @@ use super::{Part, address, rendered, words};
 pub use order::{Order, OrderView, page as order_page};
 
 use graph::Graph;
+use logs::LogLine;
 use objects::ObjectRow;
 use obstacles::Obstacle;
 use plan::PlanPanel;
@@ -44,10 +46,13 @@ pub enum Tab {
     Drift,
     /// Needs `plan`.
     Plan,
+    /// Needs `logs`. Only for apps with pods.
+    Logs,
 }
 
 impl Tab {
-    pub const ALL: [Self; 6] = [Self::Overview, Self::Tree, Self::Diff, Self::History, Self::Drift, Self::Plan];
+    pub const ALL: [Self; 7] =
+        [Self::Overview, Self::Tree, Self::Diff, Self::History, Self::Drift, Self::Plan, Self::Logs];
 
     /// Returns the value of the parameter `tab`.
     pub fn name(self) -> &'static str {
@@ -58,6 +63,7 @@ impl Tab {
             Self::History => "history",
             Self::Drift => "drift",
             Self::Plan => "plan",
+            Self::Logs => "logs",
         }
     }
 
@@ -73,6 +79,7 @@ impl Tab {
             Self::History => "History",
             Self::Drift => "Drift",
             Self::Plan => "Plan",
+            Self::Logs => "Logs",
         }
     }
 }
@@ -87,6 +94,9 @@ pub struct AppView {
     pub drift: Part<Vec<DriftRecord>>,
     pub plan: Part<AppPlan>,
     pub explained: Part<Explained>,
+    pub logs: Part<Vec<LogPart>>,
+    /// The user may read logs.
+    pub reads_logs: bool,
     /// The orders that the user may give.
     pub orders: Vec<Order>,
 }
@@ -102,6 +112,8 @@ impl AppView {
             drift: Part::Absent,
             plan: Part::Absent,
             explained: Part::Absent,
+            logs: Part::Absent,
+            reads_logs: false,
             orders: Vec::new(),
         }
     }
@@ -152,6 +164,7 @@ struct Page<'a> {
     changes: Vec<ChangeRow>,
     drift: Vec<DriftItem>,
     plan: Option<PlanPanel>,
+    log: Vec<LogLine>,
 }
 
 impl<'a> Page<'a> {
@@ -179,6 +192,7 @@ impl<'a> Page<'a> {
             changes: ChangeRow::all(view.changes.ready().map_or(&[], Vec::as_slice), &detail.versions, now),
             drift: view.drift.ready().map_or(&[][..], Vec::as_slice).iter().map(|d| DriftItem::of(d, now)).collect(),
             plan: view.plan.ready().map(|plan| PlanPanel::of(plan, now)),
+            log: view.logs.ready().map(|parts| logs::lines(parts)).unwrap_or_default(),
             mark,
         }
     }
@@ -197,12 +211,17 @@ impl<'a> Page<'a> {
             let query = if tab == Tab::Overview { String::new() } else { format!("?tab={}", tab.name()) };
             (tab.title(), format!("{}{query}", self.path), tab == self.view.tab, count(tab))
         };
-        Tab::ALL.into_iter().map(of).collect()
+        let is_offered = |tab: &Tab| *tab != Tab::Logs || self.view.reads_logs && logs::has_pods(self.view);
+        Tab::ALL.into_iter().filter(is_offered).map(of).collect()
     }
 
     /// Returns the number of things on the overview that are not as they should be.
     fn attention(&self) -> usize {
         self.obstacles.len() + self.withheld.len() + self.view.detail.unhealthy.len()
+    }
+
+    fn follow(&self) -> String {
+        logs::follow(self.view)
     }
 
     fn orders(&self) -> Vec<Order> {
@@ -247,6 +266,7 @@ impl<'a> Page<'a> {
             Tab::History => view.changes.failure(),
             Tab::Drift => view.drift.failure(),
             Tab::Plan => view.plan.failure(),
+            Tab::Logs => view.logs.failure(),
         }
     }
 
