@@ -15,6 +15,8 @@ pub struct Status {
     pub message: String,
     pub causes: Vec<Cause>,
     pub retry_after_seconds: Option<u32>,
+    /// The request was about a Secret: what people read must not quote its values.
+    pub is_of_secret: bool,
 }
 
 /// One cause of the refusal.
@@ -41,7 +43,8 @@ impl Status {
                 let text = String::from_utf8_lossy(body);
                 let visible = text.chars().map(|c| if c.is_control() { ' ' } else { c });
                 let message = visible.take(MOST_TEXT).collect::<String>().trim().to_owned();
-                Self { code: http, reason: String::new(), message, causes: Vec::new(), retry_after_seconds: None }
+                let (reason, causes, retry_after_seconds) = (String::new(), Vec::new(), None);
+                Self { code: http, reason, message, causes, retry_after_seconds, is_of_secret: false }
             }
         }
     }
@@ -60,7 +63,34 @@ impl Status {
             message: text(status, "message"),
             causes,
             retry_after_seconds: retry.filter(|seconds| *seconds > 0),
+            is_of_secret: false,
         }
+    }
+
+    /// Reports whether the message may quote values of a Secret: those of validation, of admission
+    /// and of conversion do, and those of permissions, conflicts and absence name objects and fields.
+    fn may_quote_secret(&self) -> bool {
+        let is_permission = self.code == 403 && self.message.contains(" cannot ");
+        let names_only = is_permission || matches!(self.code, 401 | 404 | 409 | 410 | 429 | 503 | 504);
+        self.is_of_secret && (!names_only || self.message.contains("denied the request"))
+    }
+
+    /// Writes the refusal without its message: with the reason, and the fields it is about.
+    fn fmt_without_values(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = if self.reason.is_empty() { "refused" } else { &self.reason };
+        write!(f, "{reason} ({})", self.code)?;
+        let fields = self.causes.iter().map(|cause| cause.field.as_str()).chain(self.field_of_type_error());
+        let fields: Vec<&str> = fields.filter(|field| is_field(field)).collect();
+        if !fields.is_empty() {
+            write!(f, " at {}", fields.join(", "))?;
+        }
+        f.write_str("; the message of the server is left out, because it may quote the Secret")
+    }
+
+    /// Returns the field of a message such as `failed to create typed patch object (…): .data.a:
+    /// expected string, got …`.
+    fn field_of_type_error(&self) -> Option<&str> {
+        self.message.strip_prefix("failed to create typed patch object (")?.split_once("): ")?.1.split(": ").next()
     }
 
     /// Reports whether the refusal is only about immutable fields: then only a new object could be
@@ -92,6 +122,12 @@ impl Cause {
     }
 }
 
+/// Reports whether a text is the name of a field, and nothing else.
+fn is_field(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || ".-_/[]".contains(c);
+    !text.is_empty() && text.len() <= 253 && text.chars().all(is_part)
+}
+
 fn says_immutable(said: &str) -> bool {
     let said = said.to_lowercase();
     let wordings = [
@@ -120,6 +156,9 @@ fn number(value: &Value, field: &str) -> Option<u32> {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.may_quote_secret() {
+            return self.fmt_without_values(f);
+        }
         // Some refusals show a difference over many lines.
         let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match (self.message.is_empty(), self.reason.is_empty()) {
@@ -138,6 +177,40 @@ impl fmt::Display for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_of_a_secret_quotes_nothing_of_it() {
+        let of = |code, reason: &str, message: &str| Status {
+            is_of_secret: true,
+            ..Status::read(
+                code,
+                format!(
+                    r#"{{"kind":"Status","apiVersion":"v1","message":"{message}","reason":"{reason}","code":{code}}}"#
+                )
+                .as_bytes(),
+            )
+        };
+        let wrong = of(
+            500,
+            "",
+            "failed to create typed patch object (a/b; /v1, Kind=Secret): .data.a: expected string, got hunter2",
+        );
+        let expected =
+            "refused (500) at .data.a; the message of the server is left out, because it may quote the Secret";
+        assert_eq!(wrong.to_string(), expected);
+        for (code, message) in [
+            (400, "illegal base64 in hunter2"),
+            (422, "data: Invalid value: hunter2"),
+            (403, "x denied the request: hunter2 cannot be"),
+            (500, "hunter2"),
+        ] {
+            let shown = of(code, "Invalid", message).to_string();
+            assert!(!shown.contains("hunter2") && shown.contains(&format!("({code})")), "{shown}");
+        }
+        let forbidden = "secrets is forbidden: User ada cannot patch resource secrets";
+        assert_eq!(of(403, "Forbidden", forbidden).to_string(), forbidden);
+        assert_eq!(of(404, "NotFound", "secrets a not found").to_string(), "secrets a not found");
+    }
 
     #[test]
     fn a_refusal_is_read_with_its_causes() {
@@ -183,6 +256,7 @@ mod tests {
             message: message.to_owned(),
             causes: causes.iter().map(cause).collect(),
             retry_after_seconds: None,
+            is_of_secret: false,
         }
     }
 

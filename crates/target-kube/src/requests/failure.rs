@@ -44,6 +44,17 @@ impl From<WireError> for Failure {
 }
 
 impl Failure {
+    /// Marks the failure as one of a request about a Secret: its text quotes no value.
+    pub(crate) fn of_secret(self) -> Self {
+        match self {
+            Self::Refused { mut status, retry_after } => {
+                status.is_of_secret = true;
+                Self::Refused { status, retry_after }
+            }
+            other => other,
+        }
+    }
+
     /// Returns the HTTP status of a refusal.
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
@@ -123,7 +134,7 @@ fn class_of(status: &Status) -> Option<RefusalClass> {
         500 if is_admission_failing(status) => Some(RefusalClass::Unready),
         500 if is_too_large(status) => Some(RefusalClass::Invalid),
         // The server's way to report a field that is not in the schema.
-        500 if status.message.starts_with("failed to create typed patch object") => Some(RefusalClass::Invalid),
+        500 if is_type_error(status) => Some(RefusalClass::Invalid),
         _ => None,
     }
 }
@@ -152,11 +163,17 @@ fn advice(status: &Status) -> &'static str {
         _ if is_admission_failing(status) => "fix the webhook, or exempt the object from it",
         _ if is_conversion_failing(status) => "fix the webhook that converts this kind",
         _ if is_too_large(status) => TOO_LARGE,
+        500 if is_type_error(status) => "correct the declaration",
         _ => "check the log of the API server",
     }
 }
 
 const TOO_LARGE: &str = "split it, or keep its content elsewhere";
+
+/// Reports whether a field does not have the type of its schema.
+fn is_type_error(status: &Status) -> bool {
+    status.message.starts_with("failed to create typed patch object")
+}
 
 /// Reports whether the namespace is being deleted. Nothing can be created in it until it is gone.
 fn is_terminating(status: &Status) -> bool {
@@ -205,6 +222,7 @@ mod tests {
             message: message.to_owned(),
             causes: Vec::new(),
             retry_after_seconds: None,
+            is_of_secret: false,
         };
         Failure::Refused { status: Box::new(status), retry_after: None }
     }

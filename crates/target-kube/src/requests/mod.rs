@@ -324,7 +324,8 @@ impl Api {
         path.push_str(&format!("{joint}timeout={seconds}s"));
         let audit_id = Some(self.audit_id(method, place));
         let request = Request { method, content, audit_id, impersonate: on.acting_as.cloned(), ..read(path, JSON) };
-        self.sender.exchange(request, errand(call, on), deadline, MOST_OF_OBJECT).await
+        let answer = self.sender.exchange(request, errand(call, on), deadline, MOST_OF_OBJECT).await;
+        answer.map_err(|failure| if place.collection.is_of_secrets() { failure.of_secret() } else { failure })
     }
 }
 

@@ -32,6 +32,11 @@ impl Collection {
         path
     }
 
+    /// Reports whether the values of the objects are secret.
+    pub(crate) fn is_of_secrets(&self) -> bool {
+        self.group.is_empty() && &*self.resource == "secrets"
+    }
+
     pub(crate) fn object(self, name: &str) -> Place {
         Place { collection: self, name: name.into() }
     }

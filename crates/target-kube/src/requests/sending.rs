@@ -183,6 +183,7 @@ fn busy() -> Status {
         message: "the API server asked clients to wait".to_owned(),
         causes: Vec::new(),
         retry_after_seconds: None,
+        is_of_secret: false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pages and the API over HTTP, for people, programs and attackers.
 
 mod browser;
+mod canary;
 mod commands;
 mod webhooks;
 
