@@ -18,6 +18,9 @@ use crate::log::Log;
 /// The number of entries that are read at once.
 const PAGE: u32 = 100;
 
+/// The time after which entries of other processes are recorded.
+const LOOK: Duration = Duration::from_secs(10);
+
 /// The time between two tries, for example while another agent holds the ledger.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -26,7 +29,8 @@ impl Answers {
     pub(super) async fn record_journal(&self, accounts: &Accounts, log: &Log) {
         loop {
             match self.record_oldest(accounts).await {
-                Ok(Progress::Done) => accounts.journal_grown().await,
+                // Commands on this machine add to the journal, too.
+                Ok(Progress::Done) => drop(timeout(LOOK, accounts.journal_grown()).await),
                 Ok(Progress::More) => {}
                 Ok(Progress::Later) => wait().await,
                 Err(reason) => {

@@ -10,6 +10,7 @@ use setpoint_yaml::visible_text;
 use tokio::runtime::{Builder, Runtime};
 
 use super::contexts::Contexts;
+use super::run::could_not;
 use super::{Context, Failure, Form};
 use crate::complaint::told;
 use crate::exit::Exit;
@@ -44,10 +45,6 @@ fn client(context: &Context) -> Result<Client, Failure> {
 
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     Builder::new_current_thread().enable_all().build().map_err(|error| could_not(told(&error)))
-}
-
-pub(super) fn could_not(text: String) -> Failure {
-    Failure::Told(Exit::CouldNotRun, text)
 }
 
 /// Escapes an agent's message, which may hold names from outside. Its line breaks stay.

@@ -11,8 +11,9 @@ use setpoint_api::answer::SessionInfo;
 use setpoint_api::{AskError, Client, Credentials};
 use zeroize::Zeroizing;
 
-use super::asking::{could_not, runtime, shown};
+use super::asking::{runtime, shown};
 use super::contexts::{Contexts, SavedCredentials, SavedServer, Secret, server};
+use super::run::could_not;
 use super::{Context, Failure, Form};
 use crate::complaint::told;
 use crate::doors;

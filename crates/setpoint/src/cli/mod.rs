@@ -3,6 +3,7 @@
 //! One file per command or small group of them. Each has its arguments and a `run`; the layout of
 //! the output is in [`crate::show`].
 
+mod account;
 mod asking;
 mod compare;
 mod contexts;
@@ -82,6 +83,8 @@ enum Command {
     Login(login::Login),
     Logout(login::Logout),
     Context(login::Choose),
+    #[command(subcommand)]
+    Account(account::Command),
     Recover(recover::Recover),
     #[command(subcommand)]
     Notify(notify::Command),
@@ -315,6 +318,7 @@ fn answer(command: Option<Command>, context: &Context, output: &mut (impl Write 
         Command::Login(arguments) => return login::login(arguments, context, output),
         Command::Logout(arguments) => return login::logout(arguments, context, output),
         Command::Context(arguments) => return login::choose(arguments, context, output),
+        Command::Account(command) => return account::run(command, context, output),
         Command::Recover(arguments) => return recover::run(arguments, context, output),
         Command::Notify(command) => return notify::run(&command, context, output),
         Command::Ledger(command) => return ledger::run(&command, context, output),

@@ -68,6 +68,46 @@ async fn a_person_signs_in_and_gives_orders_from_another_machine() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_administrator_gets_back_in_on_the_machine_of_the_agent() {
+    let mut lab = lab();
+    let (mut agent, mut browser) = served(&mut lab).await;
+    let home = tempfile::tempdir().expect("a home");
+    let home = home.path();
+    let data = lab.data();
+    let data = data.to_str().expect("UTF-8");
+    let reset = ["account", "reset", NAME, "--data", data, "--reason", "password lost"];
+    let short = run(home, &reset, "short\n");
+    assert_eq!(short.code, Some(1), "{short:?}");
+    let told = succeeded(run(home, &reset, "a new and longer password\n"));
+    assert_eq!(told, "password of account:erika set, 1 session ended\n");
+    assert_eq!(browser.get("/apps").await.status, 303, "the session has ended");
+    assert_eq!(super::sign_in(&mut browser, PASSWORD).await.status, 401);
+    assert_eq!(super::sign_in(&mut browser, "a new and longer password").await.status, 303);
+    let other = ["account", "reset", "emergency", "--data", data, "--reason", "no one else is here"];
+    let told = succeeded(run(home, &other, "a new and longer password\n"));
+    assert_eq!(told, "administrator account:emergency created\n");
+    let trust = ["account", "trust", NAME, "127.9.9.9", "--data", data, "--reason", "under attack"];
+    assert_eq!(succeeded(run(home, &trust, "")), "address for sign-ins of account:erika trusted\n");
+    let by = succeeded(run(
+        home,
+        &["account", "trust", NAME, "127.9.9.8", "--data", data, "--reason", "x", "-o", "json"],
+        "",
+    ));
+    assert!(by.contains("address-trusted"), "{by}");
+    let missing = run(home, &["account", "reset", NAME, "--data", home.to_str().expect("UTF-8"), "--reason", "x"], "");
+    assert!(missing.complaints.contains("there are no accounts in"), "{missing:?}");
+    assert!(!home.join("access.db").exists(), "nothing is created");
+    let recorded = async |agent: &super::super::lab::Agent| {
+        let question = super::HistoryQuestion { app: None, limit: 100, before: None };
+        let records = agent.client().history(&question).await.expect("it answers");
+        records.into_iter().find(|record| record.text.contains("via: data directory"))
+    };
+    let record = agent.until("the change is recorded", recorded).await;
+    assert!(record.actor.starts_with("user:") || record.actor.starts_with("uid:"), "{record:?}");
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_has_its_own_rights_over_tls() {
     let mut lab = lab();
     with_access(&mut lab);
