@@ -188,6 +188,13 @@ impl Branch {
     }
 }
 
+impl Line {
+    /// Returns the usual name of the claim with the groups of a person.
+    pub(crate) fn groups() -> Self {
+        Self("groups".to_owned())
+    }
+}
+
 impl Principal {
     /// Reports whether this is a service account of the cluster.
     pub fn is_service_account(&self) -> bool {

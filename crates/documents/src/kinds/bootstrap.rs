@@ -1,9 +1,9 @@
 //! `kind: Bootstrap`.
 
+use setpoint_core::name::Scope;
 use setpoint_yaml::{Class, Node};
 
-use setpoint_core::name::Scope;
-
+use super::identity_provider::IdentityProvider;
 use super::store::StoreCredentials;
 use crate::declaration::{object, string_enum};
 use crate::duration::{DAY, Duration};
@@ -48,6 +48,8 @@ object! {
         /// The webhooks of Git hosts. Each only causes an earlier poll of the stores that follow
         /// the repository.
         "webhooks" webhooks: Vec<Webhook> = Vec::new(),
+        /// The identity providers by which people can sign in, next to local accounts.
+        "providers" providers: Vec<IdentityProvider> = Vec::new(),
     }
 }
 
@@ -95,8 +97,9 @@ object! {
 }
 
 fn server_is_consistent(server: &Server, node: Node<'_>, reader: &mut Reader) -> bool {
-    let names_are_unique = webhooks_are_distinct(server, node, reader);
-    passwords_are_protected(server, node, reader) && names_are_unique
+    // Each check reports its own problems.
+    let checks = [passwords_are_protected, provider_names_differ, providers_know_the_way_back, webhooks_are_distinct];
+    checks.into_iter().filter(|check| !check(server, node, reader)).count() == 0
 }
 
 fn webhooks_are_distinct(server: &Server, node: Node<'_>, reader: &mut Reader) -> bool {
@@ -120,6 +123,28 @@ fn passwords_are_protected(server: &Server, node: Node<'_>, reader: &mut Reader)
     }
     let help = "add `tls` with a certificate, or `trustedProxies` with the proxy that ends TLS, or listen on 127.0.0.1";
     reader.report::<()>(Class::Value, node, "other machines can reach this address without encryption", help);
+    false
+}
+
+/// Reports providers with the same name: rights are granted by name.
+fn provider_names_differ(server: &Server, node: Node<'_>, reader: &mut Reader) -> bool {
+    let names: Vec<&Label> = server.providers.iter().map(|provider| &provider.name).collect();
+    let Some(twice) = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name)) else { return true };
+    let message = format!("two providers have the name `{}`", twice.1);
+    let place = node.get("providers").unwrap_or(node);
+    reader.report::<()>(Class::Value, place, message, "give each its own: rights of groups are granted by this name");
+    false
+}
+
+/// Reports a server to which a provider could not send people back.
+fn providers_know_the_way_back(server: &Server, node: Node<'_>, reader: &mut Reader) -> bool {
+    let listens_everywhere = server.listen.socket().ip().is_unspecified();
+    if server.providers.is_empty() || server.url.is_some() || !listens_everywhere {
+        return true;
+    }
+    let message = "`providers` send people back to `url`, which is not set, and `listen` names no address";
+    let place = node.get("providers").unwrap_or(node);
+    reader.report::<()>(Class::Value, place, message, "set `url` to the address of the server in a browser");
     false
 }
 

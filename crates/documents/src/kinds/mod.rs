@@ -4,6 +4,7 @@
 mod access;
 mod app;
 mod bootstrap;
+mod identity_provider;
 mod notifier;
 mod policy;
 mod scope;
@@ -18,6 +19,7 @@ pub use app::{
 pub use bootstrap::{
     Anchor, BootstrapSpec, BootstrapStore, Renderer, Server, ServerCertificate, Webhook, WebhookSender,
 };
+pub use identity_provider::IdentityProvider;
 pub use notifier::{NotifierFormat, NotifierSpec};
 pub use policy::{Integer, PolicySpec};
 pub use scope::{ActAs, ScopeSpec};

@@ -4,6 +4,7 @@ mod access;
 mod bad_input;
 mod labels;
 mod messages;
+mod providers;
 mod reading;
 mod reference;
 mod resources;

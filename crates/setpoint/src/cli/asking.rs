@@ -13,7 +13,6 @@ use super::contexts::Contexts;
 use super::run::could_not;
 use super::{Context, Failure, Form};
 use crate::complaint::told;
-use crate::exit::Exit;
 use crate::show::Screen;
 
 /// Sends one request to the agent and waits for its response.
