@@ -27,7 +27,7 @@ pub enum Change {
     AccountEnabled { account: Actor },
     AccountDeleted { account: Actor, sessions_ended: u64 },
     AddressTrusted { account: Actor },
-    SignedIn { actor: Actor, session: SessionId, via: Via, administrator: bool, address: String },
+    SignedIn { actor: Actor, name: String, session: SessionId, via: Via, administrator: bool, address: String },
     SessionEnded { actor: Actor, session: SessionId },
     SessionsEnded { actor: Actor, sessions_ended: u64 },
     TokenCreated { token: Actor, id: String, grants: String, created_by: Actor, expires: Timestamp },
@@ -104,6 +104,7 @@ mod tests {
         let actor = |text| Actor::new(text).unwrap();
         let signed_in = Change::SignedIn {
             actor: actor("oidc:corp/1"),
+            name: "Grace".to_owned(),
             session: SessionId("mfrggzdfmztwq2lk".to_owned()),
             via: Via::Provider("corp".to_owned()),
             administrator: false,
@@ -111,7 +112,7 @@ mod tests {
         };
         assert_eq!(
             serde_json::to_string(&signed_in).unwrap(),
-            r#"{"change":"signed-in","actor":"oidc:corp/1","session":"mfrggzdfmztwq2lk","via":{"provider":"corp"},"administrator":false,"address":"192.0.2.1"}"#
+            r#"{"change":"signed-in","actor":"oidc:corp/1","name":"Grace","session":"mfrggzdfmztwq2lk","via":{"provider":"corp"},"administrator":false,"address":"192.0.2.1"}"#
         );
         assert_eq!(signed_in.to_string(), "oidc:corp/1 signed in by provider corp");
         let set = Change::PasswordSet { account: actor("account:ada"), sessions_ended: 2 };

@@ -181,6 +181,7 @@ async fn begin(
     };
     let change = Change::SignedIn {
         actor: session.actor.clone(),
+        name: session.name.clone(),
         session: session.id.clone(),
         via,
         administrator: session.administrator,

@@ -58,22 +58,35 @@ fn chrome(shared: &Shared, title: &str) -> Chrome {
 }
 
 #[derive(Deserialize)]
-struct SignInQuery {
+pub(super) struct SignInQuery {
     #[serde(default)]
-    next: String,
+    pub(super) next: String,
 }
 
 /// Returns the page to open after a sign-in: a path of this server, never another one.
-fn page_after<'a>(shared: &Shared, next: &'a str) -> Option<&'a str> {
-    let is_path = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\r', '\n']);
+pub(super) fn page_after<'a>(shared: &Shared, next: &'a str) -> Option<&'a str> {
+    // Browsers remove tabs and line ends from addresses, and take a backslash for a slash.
+    let is_plain = next.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
+    let is_path = is_plain && next.starts_with('/') && !next.starts_with("//");
     let is_ours = next.strip_prefix(shared.base()).is_some_and(|rest| rest.starts_with('/'));
     (is_path && is_ours).then_some(next)
 }
 
 async fn sign_in_page(State(shared): SharedState, Query(query): Query<SignInQuery>) -> Html<String> {
-    let next = page_after(&shared, &query.next).unwrap_or_default().to_owned();
-    let view = SignInView { with_password: true, next, ..SignInView::default() };
-    Html(sign_in::page(&chrome(&shared, "Sign in"), &view))
+    sign_in_form(&shared, &query.next, String::new(), None)
+}
+
+/// Renders the sign-in page, with all ways to sign in.
+pub(super) fn sign_in_form(shared: &Shared, next: &str, account: String, problem: Option<String>) -> Html<String> {
+    let titles = shared.providers.titles();
+    let view = SignInView {
+        with_password: true,
+        providers: titles.map(|(name, title)| (name.to_owned(), title.to_owned())).collect(),
+        account,
+        problem,
+        next: page_after(shared, next).unwrap_or_default().to_owned(),
+    };
+    Html(sign_in::page(&chrome(shared, "Sign in"), &view))
 }
 
 #[derive(Deserialize)]
@@ -93,38 +106,33 @@ async fn sign_in(
     let Some(Extension(client)) = client else { return forged().into_response() };
     let password = Password::new(form.password);
     let begun = shared.accounts.sign_in(&form.account, &password, &client, shared.now()).await;
-    let next = page_after(&shared, &form.next).map_or_else(|| format!("{}/apps", shared.base()), ToOwned::to_owned);
     match begun {
-        Ok(begun) => {
-            // The session that the browser had before ends: no one continues it unnoticed.
-            if let Some(former) = session_id(former.as_deref()) {
-                let via = begun.session.via.to_string();
-                let reason = "the browser signed in again";
-                let by = Author { actor: &begun.session.actor, via: &via, reason, now: shared.now() };
-                shared.accounts.end_session(&former, &by).await.ok();
-            }
-            signed_in(&begun, &next)
-        }
+        Ok(begun) => signed_in(&shared, &begun, former.as_deref(), &form.next).await,
         Err(error) => {
             let status = match &error {
                 SignInError::Wrong => StatusCode::UNAUTHORIZED,
                 SignInError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
                 SignInError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
             };
-            let view = SignInView {
-                with_password: true,
-                account: form.account,
-                problem: Some(error.to_string()),
-                next: form.next,
-                ..SignInView::default()
-            };
-            (status, Html(sign_in::page(&chrome(&shared, "Sign in"), &view))).into_response()
+            let page = sign_in_form(&shared, &form.next, form.account, Some(error.to_string()));
+            (status, page).into_response()
         }
     }
 }
 
-fn signed_in(begun: &NewSession, next: &str) -> Response {
-    let mut response = redirect(next);
+/// Sets the cookie of a session that has begun, and opens the next page.
+pub(super) async fn signed_in(shared: &Shared, begun: &NewSession, former: Option<&SignIn>, next: &str) -> Response {
+    // The session that the browser had before ends: no one continues it unnoticed.
+    if let Some(former) = session_id(former) {
+        let via = begun.session.via.to_string();
+        let reason = "the browser signed in again";
+        let by = Author { actor: &begun.session.actor, via: &via, reason, now: shared.now() };
+        shared.accounts.end_session(&former, &by).await.ok();
+    }
+    let mut response = match page_after(shared, next) {
+        Some(next) => redirect(next),
+        None => redirect(&format!("{}/apps", shared.base())),
+    };
     response.headers_mut().insert(SET_COOKIE, cookie_of(&begun.cookie));
     response
 }
@@ -184,7 +192,7 @@ async fn set_up(
     let created = shared.accounts.set_up(&form.token, &form.account, &password, shared.now()).await;
     let problem = match created {
         Ok(_) => match shared.accounts.sign_in(&form.account, &password, &client, shared.now()).await {
-            Ok(begun) => return signed_in(&begun, &format!("{}/apps", shared.base())),
+            Ok(begun) => return signed_in(&shared, &begun, None, "").await,
             Err(error) => error.to_string(),
         },
         Err(SetUpError::Account { source }) => whole(&source),

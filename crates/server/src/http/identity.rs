@@ -104,10 +104,9 @@ async fn identified(shared: &Shared, headers: &HeaderMap) -> Result<Option<Ident
         let caller = Caller { actor: token.actor.clone(), rights, via };
         return Ok(Some(Identified { caller, sign_in: SignIn::Token(token.id), cookie: None }));
     }
-    let Some(cookie) = session_cookie(headers) else { return Ok(None) };
-    let Some(live) = shared.accounts.session(cookie, shared.now()).await.map_err(unreadable)? else {
-        return Ok(None);
-    };
+    let Some(cookie) = cookie(headers, COOKIE_NAME) else { return Ok(None) };
+    let live = shared.accounts.session(cookie, shared.now()).await.map_err(unreadable)?;
+    let Some(live) = live.filter(|live| is_valid(shared, &live.session)) else { return Ok(None) };
     let caller = caller_of(shared, &live.session);
     Ok(Some(Identified { caller, sign_in: SignIn::Session(Box::new(live.session)), cookie: live.new_cookie }))
 }
@@ -134,13 +133,22 @@ fn principal_of(session: &Session) -> Principal {
     Principal { account: Some(session.name.clone()), groups, provider, token: None }
 }
 
+/// Reports whether a session counts. One of a provider that was removed from the configuration does
+/// not: nothing vouches for it any more.
+fn is_valid(shared: &Shared, session: &Session) -> bool {
+    match &session.via {
+        setpoint_accounts::Via::Password => true,
+        setpoint_accounts::Via::Provider(provider) => shared.providers.contains(provider),
+    }
+}
+
 /// Returns the rights that a sign-in has now; `None` if it has ended.
 pub(super) async fn rights_now(shared: &Arc<Shared>, sign_in: &SignIn) -> Option<Rights> {
     let now = shared.now();
     match sign_in {
         SignIn::Session(session) => {
             let session = shared.accounts.session_by_id(&session.id, now).await.ok()??;
-            Some(rights_of(shared, &session))
+            is_valid(shared, &session).then(|| rights_of(shared, &session))
         }
         SignIn::Token(id) => {
             let token = shared.accounts.token_by_id(id, now).await.ok()??;
@@ -150,10 +158,11 @@ pub(super) async fn rights_now(shared: &Arc<Shared>, sign_in: &SignIn) -> Option
     }
 }
 
-fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+/// Returns the value of a cookie of a request.
+pub(super) fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value)
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
 }
 
 /// Returns the header that sets the cookie of a session. Scripts cannot read it, and requests from
@@ -243,7 +252,7 @@ mod tests {
 
     #[test]
     fn only_the_cookie_of_the_session_counts() {
-        let found = |text: &'static str| session_cookie(&headers(&[("cookie", text)])).map(ToOwned::to_owned);
+        let found = |text: &'static str| cookie(&headers(&[("cookie", text)]), COOKIE_NAME).map(ToOwned::to_owned);
         assert_eq!(found("a=1; __Host-setpoint=value; b=2").as_deref(), Some("value"));
         assert_eq!(found("setpoint=value; __host-setpoint=value"), None);
     }

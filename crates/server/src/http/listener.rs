@@ -22,6 +22,7 @@ use setpoint_accounts::Accounts;
 use setpoint_api::agent::Agent;
 use setpoint_api::handlers::LONGEST_QUESTION;
 use setpoint_api::{Problem, ProblemKind};
+use setpoint_oidc::Providers;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -70,16 +71,17 @@ pub struct HttpServer {
     listener: TcpListener,
     certificate: Option<Arc<Certificate>>,
     settings: Settings,
+    providers: Providers,
 }
 
 impl HttpServer {
     /// Binds the address. Must be called inside a tokio runtime.
-    pub async fn bind(settings: Settings) -> Result<Self, BindError> {
+    pub async fn bind(settings: Settings, providers: Providers) -> Result<Self, BindError> {
         let certificate = settings.tls.clone().map(Certificate::load).transpose();
         let certificate = certificate.map_err(|source| BindError::Certificate { source })?.map(Arc::new);
         let listen = settings.listen;
         let listener = TcpListener::bind(listen).await.map_err(|source| BindError::Address { listen, source })?;
-        Ok(Self { listener, certificate, settings })
+        Ok(Self { listener, certificate, settings, providers })
     }
 
     /// Returns the address that is bound, with the port that the system has chosen if none was set.
@@ -95,11 +97,12 @@ impl HttpServer {
         installation: Arc<dyn Installation>,
         stop: impl Future<Output = ()>,
     ) {
-        let Self { listener, certificate, settings } = self;
+        let Self { listener, certificate, settings, providers } = self;
         let streams = Streams::new();
         let notices = Notices::default();
         let webhooks = settings.webhooks.iter().cloned().map(Webhook::new).collect();
-        let shared = Arc::new(Shared { settings, agent, accounts, installation, streams, notices, webhooks });
+        let shared =
+            Arc::new(Shared { settings, agent, accounts, providers, installation, streams, notices, webhooks });
         let served = Served { routes: routes(&shared), stopping: watch::Sender::new(false) };
         let seats = Seats::new();
         let mut connections = JoinSet::new();

@@ -4,7 +4,7 @@
 //! rest of the process), `listener` (connections and their limits), `tls`, `client` (the address of
 //! a request behind proxies), `identity` (the session or token of a request, and its protection
 //! against forgery), `headers`, `streams` (responses without an end), `visit` (what all pages need),
-//! `pages`, `forms`, `orders`, `access`, `session` and `webhooks` (the routes).
+//! `pages`, `forms`, `providers`, `orders`, `access`, `session` and `webhooks` (the routes).
 
 mod access;
 mod client;
@@ -15,6 +15,7 @@ mod listener;
 mod notices;
 mod orders;
 mod pages;
+mod providers;
 mod session;
 mod streams;
 mod tls;
@@ -38,6 +39,7 @@ use setpoint_api::agent::Agent;
 use setpoint_api::{Principal, Problem, ProblemKind, Rights, handlers};
 use setpoint_core::name::{Actor, Scope};
 use setpoint_core::time::Timestamp;
+use setpoint_oidc::Providers;
 
 pub use listener::{BindError, HttpServer};
 pub use webhooks::{Push, Sender, WebhookSettings};
@@ -90,6 +92,9 @@ pub trait Installation: fmt::Debug + Send + Sync {
 
     /// Logs a problem of the server.
     fn warn(&self, problem: &str);
+
+    /// Records that a person whom a provider sent back was not signed in.
+    fn record_refusal(&self, provider: &str, reason: &str);
 }
 
 /// The parts that handlers share.
@@ -98,6 +103,7 @@ struct Shared {
     settings: Settings,
     agent: Arc<dyn Agent>,
     accounts: Arc<Accounts>,
+    providers: Providers,
     installation: Arc<dyn Installation>,
     streams: streams::Streams,
     notices: notices::Notices,
@@ -119,8 +125,12 @@ type SharedState = axum::extract::State<Arc<Shared>>;
 /// Returns all routes, below the base path.
 fn routes(shared: &Arc<Shared>) -> Router {
     let api = handlers::routes(Arc::clone(&shared.agent));
-    let pages =
-        pages::routes().merge(forms::routes()).merge(session::routes()).merge(orders::routes()).merge(access::routes());
+    let pages = pages::routes()
+        .merge(forms::routes())
+        .merge(providers::routes())
+        .merge(session::routes())
+        .merge(orders::routes())
+        .merge(access::routes());
     let pages = pages.with_state(Arc::clone(shared));
     let known = pages
         .fallback_service(api)

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use setpoint_accounts::{Accounts, AccountsError, OpenError};
 use setpoint_api::{Principal, Rights};
 use setpoint_core::name::Scope;
 use setpoint_core::time::Timestamp;
-use setpoint_documents::{Server, WebhookSender};
+use setpoint_documents::{AbsolutePath, IdentityProvider, Line, Server, WebhookSender};
+use setpoint_oidc::{NoRandomness, Providers};
 use setpoint_server::http::{BindError, HttpServer, Installation, Push, Sender, Settings, TlsFiles, WebhookSettings};
 use tracing::warn;
 
@@ -16,11 +18,16 @@ use super::pushes::Pushes;
 use crate::doors::Clock;
 use crate::log::Log;
 
+/// The time limit of each request to an identity provider.
+const PROVIDER_PATIENCE: Duration = Duration::from_secs(10);
+
 /// The reason why the HTTP server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     #[error(transparent)]
     Bind(#[from] BindError),
+    #[error("cannot prepare the sign-in by providers")]
+    Providers { source: NoRandomness },
     #[error("cannot open the accounts")]
     Open { source: OpenError },
     #[error("cannot create the set-up link")]
@@ -48,10 +55,13 @@ pub struct Links {
 impl Web {
     /// Binds the address and opens the accounts in the data directory.
     pub(super) async fn open(server: &Server, data: PathBuf, clock: Clock) -> Result<Self, WebError> {
-        let bound = HttpServer::bind(settings(server)).await?;
+        let settings = settings(server);
+        let pages = settings.url.clone();
+        let providers = server.providers.iter().map(|provider| provider_settings(provider, &pages));
+        let providers = Providers::new(providers).map_err(|source| WebError::Providers { source })?;
+        let bound = HttpServer::bind(settings, providers).await?;
         let accounts = Accounts::open(&data).await.map_err(|source| WebError::Open { source })?;
         let token = accounts.setup_link(clock.now()).await.map_err(|source| WebError::SetUp { source })?;
-        let pages = settings(server).url;
         let set_up = token.map(|token| format!("{pages}/set-up?token={}", token.open()));
         Ok(Self { server: bound, accounts: Arc::new(accounts), links: Links { pages, set_up } })
     }
@@ -90,6 +100,24 @@ fn webhook(webhook: &setpoint_documents::Webhook) -> WebhookSettings {
     }
 }
 
+fn provider_settings(provider: &IdentityProvider, url: &str) -> setpoint_oidc::Settings {
+    let path = |path: &AbsolutePath| PathBuf::from(path.as_str());
+    let name = provider.name.as_str();
+    setpoint_oidc::Settings {
+        name: name.to_owned(),
+        title: provider.title.as_ref().map_or(name, Line::as_str).to_owned(),
+        issuer: provider.issuer.as_str().to_owned(),
+        client_id: provider.client_id.as_str().to_owned(),
+        client_secret: provider.client_secret.as_ref().map(path),
+        scopes: provider.scopes.as_ref().map(|scopes| scopes.iter().map(Line::to_string).collect()),
+        groups_claim: provider.groups_claim.as_str().to_owned(),
+        name_claim: provider.name_claim.as_ref().map(Line::to_string),
+        authorities: provider.authorities.as_ref().map(path),
+        redirect: format!("{url}/sign-in/{name}/callback"),
+        patience: PROVIDER_PATIENCE,
+    }
+}
+
 /// The connection of the server to the agent.
 #[derive(Debug)]
 pub(super) struct Installed {
@@ -114,5 +142,9 @@ impl Installation for Installed {
 
     fn warn(&self, problem: &str) {
         self.log.with(|| warn!("{problem}"));
+    }
+
+    fn record_refusal(&self, provider: &str, reason: &str) {
+        self.log.with(|| warn!(provider, reason, "sign-in refused"));
     }
 }
