@@ -12,6 +12,7 @@ mod go;
 mod kill;
 mod kubernetes;
 mod mutants;
+mod node;
 mod peer;
 mod process;
 mod recording;

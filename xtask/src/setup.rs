@@ -3,6 +3,7 @@
 
 use crate::go;
 use crate::kubernetes;
+use crate::node;
 use crate::peer;
 use crate::process;
 
@@ -93,7 +94,9 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
         }
     }
     let allow_missing = options.contains(&ALLOW_MISSING);
-    Ok(has_kubernetes(allow_missing)? && has_peer(allow_missing)? && complete)
+    let (kubernetes, peer, packages) =
+        (has_kubernetes(allow_missing)?, has_peer(allow_missing)?, has_packages(allow_missing));
+    Ok(kubernetes && peer && packages && complete)
 }
 
 /// Does the same for the peer that tests compare our rendering with.
@@ -110,6 +113,25 @@ fn has_peer(allow_missing: bool) -> anyhow::Result<bool> {
     };
     println!("{told}");
     Ok(good)
+}
+
+/// Installs the npm packages of the tests, which takes seconds. Nothing here can install Node.
+fn has_packages(allow_missing: bool) -> bool {
+    let prepared = node::found().and_then(|version| match node::prepare() {
+        Ok(directory) => Ok((version, directory)),
+        Err(error) => Err(format!("{error:#}")),
+    });
+    match prepared {
+        Ok((version, directory)) => {
+            println!("npm packages: found ({}, node {version})", directory.display());
+            true
+        }
+        Err(reason) => {
+            let what = "npm packages: missing (needed by tests of the web pages)";
+            println!("{what}; {reason}; or leave those tests out with {ALLOW_MISSING}");
+            allow_missing
+        }
+    }
 }
 
 /// Reports whether the Kubernetes tools exist or can be built. Nothing here can install Go. A

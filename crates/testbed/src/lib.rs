@@ -1,13 +1,16 @@
 //! Real parts for tests: repositories made by `git` itself, `git http-backend` behind TLS, the
-//! system's `sshd`, and a Kubernetes API server.
+//! system's `sshd`, a Kubernetes API server, and an OpenID Connect provider.
 //!
-//! Dev only. Reading order: [`repository`], [`https`], [`ssh`], [`kube`]. All servers listen on
+//! Dev only. Reading order: [`repository`], [`https`], [`ssh`], [`kube`], [`node`] (programs of
+//! Node), [`identity_provider`]. All servers listen on
 //! loopback, keep their files in a temporary directory and end when their value is dropped. They
 //! work as root and as an ordinary user. A tool that the machine lacks causes a panic that names
 //! it: `cargo xtask setup` installs it, `cargo xtask envtest` builds the tools for [`kube`].
 
 pub mod https;
+pub mod identity_provider;
 pub mod kube;
+pub mod node;
 pub mod repository;
 pub mod ssh;
 pub mod tls;

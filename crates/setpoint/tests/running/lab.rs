@@ -135,8 +135,13 @@ impl Lab {
         let [.., high, low] = std::process::id().to_be_bytes();
         let number = LABS.fetch_add(1, Ordering::Relaxed);
         let address = SocketAddr::from(([127, high, low, number], 7070));
-        self.server = Some(format!("listen: '{address}'"));
+        self.serve_at(address);
         address
+    }
+
+    /// Lets agents serve HTTP at this address, without other fields.
+    pub(crate) fn serve_at(&mut self, address: SocketAddr) {
+        self.server = Some(format!("listen: '{address}'"));
     }
 
     /// Adds fields to the HTTP server.

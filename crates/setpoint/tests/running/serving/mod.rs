@@ -3,6 +3,7 @@
 mod browser;
 mod canary;
 mod commands;
+mod providers;
 mod webhooks;
 
 use std::net::SocketAddr;
@@ -344,8 +345,14 @@ async fn the_page_after_a_sign_in_is_one_of_this_server() {
         browser.post("/sign-in", &fields).await.header("location").to_owned()
     };
     assert_eq!(next(&mut browser, "/drift?writer=x").await, "/drift?writer=x");
-    for foreign in ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "/a\r\nx: y"]
-    {
+    for foreign in [
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "/a\r\nx: y",
+        "/\t/evil.example",
+    ] {
         assert_eq!(next(&mut browser, foreign).await, "/apps", "{foreign}");
     }
     agent.stop().await;
