@@ -79,6 +79,7 @@ async fn a_change_wakes_the_reader_of_the_journal() {
     let entries = scene.accounts.journal(100).await.unwrap();
     let expected = Change::SignedIn {
         actor: actor("account:root"),
+        name: "root".to_owned(),
         session: session.unwrap().session.id,
         via: setpoint_accounts::Via::Password,
         administrator: true,
