@@ -2,7 +2,7 @@
 
 use askama::Template;
 use setpoint_api::answer::{HistoryChange, VersionNote};
-use setpoint_core::time::Timestamp;
+use setpoint_core::time::{Span, Timestamp};
 
 use super::chrome::Chrome;
 use super::marks::{Mark, Tone};
@@ -11,6 +11,9 @@ use super::{address, outcome, rendered};
 
 /// The author of everything that no person ordered.
 const ENGINE: &str = "setpoint";
+
+/// The time between two changes that are shown as one.
+const TOGETHER: Span = Span::seconds(60);
 
 /// The number of hexadecimal digits from which on a word is a digest.
 const DIGEST: usize = 40;
@@ -55,6 +58,8 @@ pub(super) struct ChangeRow {
     /// Message and author of an accepted version.
     pub(super) subject: String,
     pub(super) author: String,
+    /// Further objects with the same change, made just before this one.
+    pub(super) alike: Vec<String>,
 }
 
 impl ChangeRow {
@@ -66,13 +71,27 @@ impl ChangeRow {
     /// Builds the rows of changes, newest first, with a heading for each day.
     pub(super) fn all(changes: &[HistoryChange], versions: &[VersionNote], now: Timestamp) -> Vec<Self> {
         let mut last = String::new();
-        let row = |change: &HistoryChange| {
+        let mut row = |change: &HistoryChange| {
             let day = moment::day(change.at);
             let heading = if day == last { String::new() } else { moment::day_in_words(change.at) };
             last = day;
             Self::of(change, heading, versions, now)
         };
-        changes.iter().map(row).collect()
+        let mut rows: Vec<Self> = Vec::new();
+        let mut former: Option<&HistoryChange> = None;
+        for change in changes {
+            match rows.last_mut().filter(|_| former.is_some_and(|former| is_alike(former, change))) {
+                Some(row) => row.alike.push(on_one_line(&change.object)),
+                None => rows.push(row(change)),
+            }
+            former = Some(change);
+        }
+        rows
+    }
+
+    /// Returns the number of objects of the row, if there are several.
+    pub(super) fn count(&self) -> Option<usize> {
+        (!self.alike.is_empty()).then(|| self.alike.len() + 1)
     }
 
     fn of(change: &HistoryChange, day: String, versions: &[VersionNote], now: Timestamp) -> Self {
@@ -94,8 +113,19 @@ impl ChangeRow {
             by_person: change.actor != ENGINE,
             subject: note.map_or_else(String::new, |note| note.subject.clone()),
             author: note.map_or_else(String::new, |note| note.author.clone()),
+            alike: Vec::new(),
         }
     }
+}
+
+/// Reports whether two changes that follow each other are one step of an app with many objects, such
+/// as those of a new version.
+fn is_alike(former: &HistoryChange, change: &HistoryChange) -> bool {
+    let is_step = matches!(change.what.as_str(), "create" | "update" | "delete");
+    let kind = |change: &HistoryChange| {
+        (change.app.clone(), change.what.clone(), change.result.clone(), change.cause.clone(), change.actor.clone())
+    };
+    is_step && former.at.since(change.at) < TOGETHER && kind(former) == kind(change)
 }
 
 /// Reports whether the name of an object is this version: `platform@3f2a91c03f2a`.
@@ -186,6 +216,22 @@ mod tests {
         let accept = rows.iter().find(|row| row.what == "accept").unwrap();
         assert_eq!((accept.subject.as_str(), accept.author.as_str()), ("Open the shop at nine", "Erika Mustermann"));
         assert!(rows.iter().filter(|row| row.what != "accept").all(|row| row.subject.is_empty()));
+    }
+
+    #[test]
+    fn the_objects_of_one_step_are_one_row() {
+        let step = CannedAgent::example().changes.into_iter().find(|change| change.what == "update").unwrap();
+        let of = |object: &str, seconds| HistoryChange {
+            object: object.to_owned(),
+            at: NOON - Span::seconds(seconds),
+            ..step.clone()
+        };
+        let failed = HistoryChange { result: "refused: a bad field".to_owned(), ..of("d", 4) };
+        let changes = [of("a", 1), of("b", 2), of("c", 3), failed, of("e", 5), of("f", 120)];
+        let rows = ChangeRow::all(&changes, &[], NOON);
+        let counts: Vec<_> = rows.iter().map(|row| (row.object.as_str(), row.count())).collect();
+        assert_eq!(counts, [("a", Some(3)), ("d", None), ("e", None), ("f", None)]);
+        assert_eq!(rows[0].alike, ["b", "c"]);
     }
 
     #[test]
