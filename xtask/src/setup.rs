@@ -56,6 +56,12 @@ const NEEDS: &[Need] = &[
         remedy: Remedy::Package("openssh-server"),
     },
     Need {
+        what: "Chromium",
+        why: "shows the web pages to their tests",
+        proof: &["test", "-x", "/usr/bin/chromium"],
+        remedy: Remedy::Package("chromium"),
+    },
+    Need {
         what: "rustfmt",
         why: "checks the form of the sources",
         proof: &["cargo", "fmt", "--version"],

@@ -1,8 +1,8 @@
 //! Real parts for tests: repositories made by `git` itself, `git http-backend` behind TLS, the
-//! system's `sshd`, a Kubernetes API server, and an OpenID Connect provider.
+//! system's `sshd`, a Kubernetes API server, an OpenID Connect provider, and a browser.
 //!
 //! Dev only. Reading order: [`repository`], [`https`], [`ssh`], [`kube`], [`node`] (programs of
-//! Node), [`identity_provider`]. All servers listen on
+//! Node, and the browser), [`identity_provider`]. All servers listen on
 //! loopback, keep their files in a temporary directory and end when their value is dropped. They
 //! work as root and as an ordinary user. A tool that the machine lacks causes a panic that names
 //! it: `cargo xtask setup` installs it, `cargo xtask envtest` builds the tools for [`kube`].

@@ -1,4 +1,5 @@
-//! Programs of Node for tests, with the npm packages that `cargo xtask setup` installs.
+//! Programs of Node for tests, with the npm packages that `cargo xtask setup` installs, and
+//! Debian's Chromium.
 
 mod place;
 
@@ -6,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::program;
+
+const CHROMIUM: &str = "/usr/bin/chromium";
 
 /// The directory with the packages of the tests.
 #[derive(Clone, Debug)]
@@ -34,4 +37,10 @@ impl Node {
         command.arg(script).env("NODE_PACKAGES", &self.modules).env("HOME", scratch).env("TMPDIR", scratch);
         command
     }
+}
+
+/// Returns the path of Debian's Chromium, or what is missing and the remedy.
+pub fn chromium() -> Result<&'static Path, String> {
+    let chromium = Path::new(CHROMIUM);
+    if chromium.exists() { Ok(chromium) } else { Err(format!("{CHROMIUM} is missing; run `cargo xtask setup`")) }
 }
