@@ -38,10 +38,12 @@ fn an_event_marks_the_apps_that_it_is_about_and_no_others() {
     let mut stage = at_rest();
     stage.step(Event::Hinted { target: target(), hint: Hint::Changed { keys: [key("b")].into() } });
     stage.look_at_all();
-    assert_eq!(marked(&mut stage), [app("b")].into());
+    let changes = stage.machine.take_changes();
+    assert_eq!((changes.apps, changes.recorded), ([app("b")].into(), [].into()), "nothing is recorded about it");
     stage.order(1, "c", "a reason", Order::Suspend { until: at(START + 100) });
     stage.record();
-    assert_eq!(marked(&mut stage), [app("c")].into());
+    let changes = stage.machine.take_changes();
+    assert_eq!((changes.apps, changes.recorded), ([app("c")].into(), [app("c")].into()));
 }
 
 #[test]

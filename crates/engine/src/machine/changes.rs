@@ -32,6 +32,9 @@ pub struct Changes {
     pub stores: BTreeSet<StoreName>,
     /// Targets whose breaker or watches may be different.
     pub targets: BTreeSet<TargetIdentity>,
+    /// Apps with new records in the ledger. The status may be the same: drift is often healed before
+    /// anyone reads the status in between.
+    pub recorded: BTreeSet<AppId>,
 }
 
 /// The marks of one kind of thing.
@@ -101,6 +104,7 @@ impl Machine {
         self.apps.marks.watch(watched);
         self.changed_stores.watch(watched);
         self.changed_targets.watch(watched);
+        self.recorded.watch(watched);
         let windows = self.apps.iter().filter(|_| watched).filter_map(|(app, kept)| self.next_edge(app, kept));
         self.moments = Moments(windows.collect());
         self.note_quarantine();
@@ -115,8 +119,8 @@ impl Machine {
     /// Returns everything that may have become different since the last call.
     pub fn take_changes(&mut self) -> Changes {
         let ((all_apps, apps), (all_stores, stores)) = (self.apps.marks.take(), self.changed_stores.take());
-        let (all_targets, targets) = self.changed_targets.take();
-        Changes { all: all_apps || all_stores || all_targets, apps, stores, targets }
+        let ((all_targets, targets), (all_recorded, recorded)) = (self.changed_targets.take(), self.recorded.take());
+        Changes { all: all_apps || all_stores || all_targets || all_recorded, apps, stores, targets, recorded }
     }
 
     /// Marks everything.
@@ -154,15 +158,26 @@ impl Machine {
         match change {
             Change::Installed { .. } => self.mark_all(),
             Change::PutClaim { claim, from } => {
-                self.apps.marks.mark(&claim.app);
-                from.iter().for_each(|app| self.apps.marks.mark(app));
+                self.mark_recorded(&claim.app);
+                from.iter().for_each(|app| self.mark_recorded(app));
             }
-            Change::OpenIntent { intent } => self.apps.marks.mark(&intent.app),
-            Change::CloseIntent { intent, .. } => self.mark_intent(*intent),
+            Change::OpenIntent { intent } => self.mark_recorded(&intent.app),
+            Change::CloseIntent { intent, .. } => {
+                let intent = self.holdings.facts().intents.get(intent);
+                if let Some(app) = intent.map(|intent| intent.app.clone()) {
+                    self.mark_recorded(&app);
+                }
+            }
             Change::DropClaim { app, .. } | Change::PutApp { app, .. } | Change::ForgetApp { app } => {
-                self.apps.marks.mark(app);
+                self.mark_recorded(app);
             }
         }
+    }
+
+    /// Marks an app with a new record.
+    pub(super) fn mark_recorded(&mut self, app: &AppId) {
+        self.apps.marks.mark(app);
+        self.recorded.mark(app);
     }
 
     /// Marks the app of an open intent.

@@ -116,6 +116,7 @@ pub struct Machine {
     timers: Timers,
     changed_stores: Marks<StoreName>,
     changed_targets: Marks<TargetIdentity>,
+    recorded: Marks<AppId>,
     /// The instants at which a status changes with time alone.
     moments: Moments,
     awaited: BTreeMap<Ticket, Awaited>,
@@ -171,6 +172,7 @@ impl Machine {
             timers: Timers::default(),
             changed_stores: Marks::default(),
             changed_targets: Marks::default(),
+            recorded: Marks::default(),
             moments: Moments::default(),
             awaited: BTreeMap::new(),
             last_ticket: 0,

@@ -157,6 +157,7 @@ impl Machine {
     pub(super) fn appended(&mut self, ticket: Ticket) {
         let Some(Awaited::Append(append)) = self.take(ticket) else { return };
         let Append { entries, then, order } = *append;
+        then.app().into_iter().for_each(|app| self.mark_recorded(app));
         for change in entries.iter().flat_map(|entry| &entry.changes) {
             self.mark_change(change);
             if self.holdings.apply(change, self.now).is_err() {

@@ -162,6 +162,8 @@ impl Cached {
             self.stale.clear();
         }
         stores.into_iter().for_each(|(store, status)| self.put_store(store, status));
+        // The summary of an app may be the same before and after a change, such as healed drift.
+        changes.recorded.into_iter().for_each(|app| self.differs(|| Change::App { app }));
         self.stale.extend(changes.apps);
         // While all are read again, only the first portion of all continues that.
         if changes.all || self.rebuilt.is_none() {

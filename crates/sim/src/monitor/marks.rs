@@ -28,7 +28,7 @@ impl Shown {
 impl Monitor {
     /// Compares the status after a step with the one before. The machine must collect its changes.
     pub fn shows(&mut self, shown: &mut Shown, machine: &mut Machine) {
-        let Changes { all, apps, stores, targets } = machine.take_changes();
+        let Changes { all, apps, stores, targets, .. } = machine.take_changes();
         let before = std::mem::replace(shown, Shown::of(machine));
         let now = &*shown;
         if all {
