@@ -282,7 +282,7 @@
     }
     const onLink = event.target.closest("a, button, summary");
     const actions = {
-      "/": () => (document.getElementById("filter") || document.getElementById("search")).focus(),
+      "/": () => (document.getElementById("filter") || document.getElementById("search-apps")).focus(),
       "?": showKeys,
       g: () => { prefix = Date.now(); },
       j: () => select(1),
