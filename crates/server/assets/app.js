@@ -29,13 +29,16 @@
 
   // --- Swapping the content of the page --------------------------------------------------------
 
-  // Returns a selector that finds an element again after a swap.
+  // Returns a selector that finds an element again after a swap. Several rows may have the same
+  // link: a row with a name of its own comes first.
   const address = (element) => {
     if (!element || element === document.body || !main().contains(element)) return null;
     if (element.id) return "#" + CSS.escape(element.id);
+    const row = element.closest("tr[id], li[id], article[id]");
+    const within = row ? address(row) + " " : "";
     for (const name of ["href", "name", "data-id", "data-keep"]) {
       const value = element.getAttribute(name);
-      if (value) return element.localName + "[" + name + "=" + CSS.escape(value) + "]";
+      if (value) return within + element.localName + "[" + name + "=" + CSS.escape(value) + "]";
     }
     if (element.localName === "summary") {
       const details = address(element.parentElement);
@@ -54,7 +57,7 @@
       value: active && active.matches && active.matches("input[type=search]") ? active.value : null,
       open: [...root.querySelectorAll("details[open][data-id]")].map((element) => element.dataset.id),
       scrolled: [...root.querySelectorAll("[data-keep]")].map((e) => [e.dataset.keep, e.scrollLeft, e.scrollTop]),
-      selected: selected ? address(selected.querySelector(".row-link")) || address(selected) : null,
+      selected: selected ? address(selected) || address(selected.querySelector(".row-link")) : null,
       top: window.scrollY,
     };
   };
