@@ -151,7 +151,15 @@
       if (lost) outdated();
       lost = false;
     };
-    source.onerror = () => { lost = true; show("Reconnecting", "off"); };
+    source.onerror = () => {
+      lost = true;
+      show("Reconnecting", "off");
+      // A response that is no stream ends the source for good: the session has ended, which the
+      // next load notices, or there are too many streams.
+      if (source.readyState !== EventSource.CLOSED) return;
+      outdated();
+      setTimeout(listen, 5000);
+    };
     for (const kind of ["app", "reload", "store", "target"]) {
       source.addEventListener(kind, (event) => { if (concerns(kind, event.data)) outdated(); });
     }
