@@ -80,8 +80,18 @@
       focus.focus({ preventScroll: true });
       if (state.caret) focus.setSelectionRange(state.caret[0], state.caret[1]);
     }
+    showTab();
     window.scrollTo({ top: state.top, behavior: "instant" });
   };
+
+  // Tabs scroll on a narrow screen: the present one must be in sight.
+  const showTab = () => {
+    const tab = main().querySelector(".tabs [aria-current]");
+    const tabs = tab && tab.closest(".tabs");
+    if (tabs) tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+  };
+  showTab();
+  window.addEventListener("resize", showTab);
 
   let running = null;
   const load = async (url) => {
