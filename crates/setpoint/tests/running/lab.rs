@@ -203,6 +203,14 @@ impl Lab {
         self.commit_on(parent.as_deref())
     }
 
+    /// Commits the written files with a message of their own.
+    pub(crate) fn commit_as(&mut self, message: &str) -> String {
+        let files: Vec<_> = self.files.iter().map(|(path, text)| (path.as_str(), Item::File(text))).collect();
+        let head = self.repository.commit_with_message("main", self.head.as_deref(), &files, message);
+        self.head = Some(head.clone());
+        head
+    }
+
     /// Commits the written files on top of another commit than the last one, which rewrites
     /// history.
     pub(crate) fn commit_on(&mut self, parent: Option<&str>) -> String {

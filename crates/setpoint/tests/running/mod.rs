@@ -8,6 +8,7 @@
 //! - [`applying`]: the agent as a process: exit codes, and stopping it.
 //! - [`auditing`]: attribution of changes by a cluster's audit trail.
 //! - [`bounding`]: the boundaries of apps: their scope, and the files of Setpoint itself.
+//! - [`browsing`]: the web pages in a real browser.
 //! - [`cluster`]: the main features on a Kubernetes cluster.
 //! - [`cluster_failures`]: failures that users of other engines report, on such a cluster.
 //! - [`cluster_faults`]: a cluster with faulty responses, during changes and watches.
@@ -53,6 +54,7 @@ mod anchoring;
 mod applying;
 mod auditing;
 mod bounding;
+mod browsing;
 mod cluster;
 mod cluster_failures;
 mod cluster_faults;
