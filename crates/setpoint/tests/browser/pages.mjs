@@ -32,15 +32,23 @@ export const PAGES = [
   ["targets", "/targets"],
   ["audit", "/audit"],
   ["audit-search", "/audit?q=suspend"],
+  ["record", "/audit/1"],
   ["access-accounts", "/access"],
   ["access-account", "/access?account=clara"],
   ["access-tokens", "/access/tokens"],
   ["access-sessions", "/access/sessions"],
+  ["access-rights", "/access/rights"],
+  ["access-rights-of-one", "/access/rights?who=account%3Aclara&app=default%2Fweb"],
   ["account", "/account"],
 ];
 
 export async function pages(suite, page, all = PAGES) {
   for (const [name, address] of all) await look(suite, page, name, address);
+  for (const [name, app] of [["version", "web"], ["version-refused", "api"]]) {
+    await page.goto(`${suite.origin}/apps/default/${app}?tab=history`);
+    const version = await page.locator('.timeline a[href^="/versions/"]').first().getAttribute("href");
+    await look(suite, page, name, version);
+  }
   await look(suite, page, "missing", `/apps/default/none<img src=x onerror=hostile=1>`, 404);
   await check("app-held", "markup in a reason is shown as text", async () => {
     await page.goto(`${suite.origin}/apps/default/jobs`);
