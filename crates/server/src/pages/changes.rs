@@ -157,6 +157,8 @@ fn kind(what: &str) -> Mark {
         "suspend" => (Tone::Hold, "pause"),
         "resume" | "release" | "sync" => (Tone::Hold, "play"),
         "refuse" => (Tone::Bad, "triangle"),
+        "access" => (Tone::Hold, "access"),
+        "converged" => (Tone::Good, "check"),
         _ => (Tone::Mute, "dash"),
     };
     Mark::new(tone, icon, what)
