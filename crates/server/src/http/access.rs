@@ -181,7 +181,8 @@ async fn protect_administrators(shared: &Shared, visit: &Visit, form: &AccountFo
         return Ok(());
     }
     let present = shared.accounts.account(form.name.trim()).await?;
-    if form.administrator.is_some() || present.is_some_and(|account| account.administrator) {
+    let makes_one = form.administrator.is_some() || form.action == "make-administrator";
+    if makes_one || present.is_some_and(|account| account.administrator) {
         let text = "only an administrator may create or change administrators";
         return Err(Refusal::new(StatusCode::FORBIDDEN, text));
     }
@@ -207,6 +208,15 @@ async fn account_change(
         // The session of the visitor stays, should it be of this account.
         "set-password" => accounts.set_password(name, password, Some(&visit.session.id), &by).await?,
         "set-groups" => accounts.set_groups(name, groups, &by).await?,
+        "make-administrator" | "make-ordinary" => {
+            require_reason(&form.reason)?;
+            accounts.set_administrator(name, form.action == "make-administrator", &by).await?
+        }
+        "end-sessions" => {
+            require_reason(&form.reason)?;
+            let account = accounts.account(name).await?.ok_or(AccountsError::NoSuchAccount)?;
+            accounts.end_sessions_of(&account.actor, &by).await?
+        }
         "enable" => accounts.enable_account(name, &by).await?,
         "disable" => {
             require_reason(&form.reason)?;

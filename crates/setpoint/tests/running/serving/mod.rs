@@ -528,7 +528,15 @@ async fn only_administrators_make_administrators() {
     let mut clerk = account(&mut administrator, "clara", "desk").await;
     assert_eq!(clerk.get("/access").await.status, 200);
     let csrf = csrf(&clerk).await;
-    for (action, name) in [("create", "mallory"), ("set-password", NAME), ("disable", NAME), ("delete", NAME)] {
+    for (action, name) in [
+        ("create", "mallory"),
+        ("set-password", NAME),
+        ("disable", NAME),
+        ("delete", NAME),
+        ("make-administrator", "clara"),
+        ("make-ordinary", NAME),
+        ("end-sessions", NAME),
+    ] {
         let mut fields = vec![
             ("csrf", csrf.as_str()),
             ("action", action),
@@ -542,6 +550,28 @@ async fn only_administrators_make_administrators() {
         assert_eq!(clerk.post("/access/accounts", &fields).await.status, 403, "{action}");
     }
     assert_eq!(sign_in(&mut administrator, PASSWORD).await.status, 303, "the administrator is as before");
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn an_administrator_makes_another_one_and_ends_all_sessions_of_an_account() {
+    let mut lab = lab();
+    let (agent, mut administrator) = served(&mut lab).await;
+    let second = account(&mut administrator, "clara", "").await;
+    assert_eq!(second.get("/access").await.status, 404);
+    let csrf = csrf(&administrator).await;
+    let mut change = async |action: &str, name: &str, reason: &str| {
+        let fields = [("csrf", csrf.as_str()), ("action", action), ("name", name), ("reason", reason)];
+        administrator.post("/access/accounts", &fields).await.status
+    };
+    assert_eq!(change("make-administrator", "clara", " ").await, 400, "a reason is needed");
+    assert_eq!(change("make-administrator", "clara", "she stands in").await, 303);
+    assert_eq!(second.get("/access").await.status, 200);
+    assert_eq!(change("make-ordinary", "clara", "I am back").await, 303);
+    assert_eq!(second.get("/access").await.status, 404);
+    assert_eq!(change("end-sessions", "clara", "a lost laptop").await, 303);
+    assert_eq!(second.get("/apps").await.status, 303, "it must sign in again");
+    assert_eq!(change("make-ordinary", NAME, "no one is left").await, 409, "the last administrator stays");
     agent.stop().await;
 }
 
@@ -562,9 +592,20 @@ async fn malformed_requests_harm_no_one() {
         assert!(matches!(response.status, 400 | 404), "{path}: {}", response.status);
         assert!(!response.body.contains("root:"), "{path}");
     }
+    // Slowly sent headers: the connection ends, and others are served meanwhile.
+    let mut slow = TcpStream::connect(browser.address).await.expect("the server listens");
+    slow.write_all(b"GET /apps HTTP/1.1\r\nhost: a\r\nx-slow:").await.expect("sent");
+    // A stream that is never read.
+    let mut unread = TcpStream::connect(browser.address).await.expect("the server listens");
+    let request = format!("GET /api/v1/events HTTP/1.1\r\nhost: a\r\ncookie: {}\r\n\r\n", browser.cookie);
+    unread.write_all(request.as_bytes()).await.expect("sent");
     let rubbish = browser.exchange(b"\x16\x03\x01\x02\x00 rubbish\r\n\r\n").await;
     assert!(matches!(rubbish.status, 0 | 400), "{rubbish:?}");
     assert_eq!(browser.get("/apps").await.status, 200);
+    let mut rest = Vec::new();
+    let ended = timeout(Duration::from_secs(30), slow.read_to_end(&mut rest)).await;
+    ended.expect("a slow request ends").ok();
+    drop(unread);
     agent.stop().await;
 }
 
