@@ -6,8 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use setpoint_core::name::Scope;
+use setpoint_core::name::{Scope, TargetName};
 
+use crate::answer::AppSummary;
 use crate::question::OrderKind;
 
 /// A kind of access. Every request of the API needs one of these.
@@ -90,6 +91,17 @@ pub struct Subject<'a> {
     /// The name of the target.
     pub target: Option<&'a str>,
     pub labels: &'a BTreeMap<String, String>,
+}
+
+impl<'a> From<&'a AppSummary> for Subject<'a> {
+    fn from(app: &'a AppSummary) -> Self {
+        Self {
+            scope: &app.app.scope,
+            environment: Some(app.environment.as_str()).filter(|name| !name.is_empty()),
+            target: app.target_name.as_ref().map(TargetName::as_str),
+            labels: &app.labels,
+        }
+    }
 }
 
 /// A restriction to some names.

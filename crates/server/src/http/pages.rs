@@ -15,7 +15,7 @@ use setpoint_api::question::{
 };
 use setpoint_api::rights::{Subject, Verb};
 use setpoint_api::{Caller, Problem, ProblemKind};
-use setpoint_core::name::{AppId, TargetName};
+use setpoint_core::name::AppId;
 use tokio::time::timeout;
 
 use super::visit::Visit;
@@ -206,13 +206,7 @@ pub(super) fn permitted(caller: &Caller, app: &AppSummary) -> Vec<Order> {
 }
 
 fn allows(caller: &Caller, verb: Verb, app: &AppSummary) -> bool {
-    let subject = Subject {
-        scope: &app.app.scope,
-        environment: Some(app.environment.as_str()).filter(|name| !name.is_empty()),
-        target: app.target_name.as_ref().map(TargetName::as_str),
-        labels: &app.labels,
-    };
-    caller.rights.allow(verb, &subject)
+    caller.rights.allow(verb, &Subject::from(app))
 }
 
 /// Returns the question of a page of the history, with one row more than it shows.

@@ -5,7 +5,6 @@ use askama::Template;
 use setpoint_api::Rights;
 use setpoint_api::answer::AppSummary;
 use setpoint_api::rights::{Grant, Names, Subject, Verb};
-use setpoint_core::name::TargetName;
 
 use super::chrome::Chrome;
 use super::marks::{Mark, Tone};
@@ -82,12 +81,7 @@ pub fn page(chrome: &Chrome, view: &RightsView) -> String {
 }
 
 fn verb_row(rights: &Rights, verb: Verb, app: &AppSummary) -> VerbRow {
-    let subject = Subject {
-        scope: &app.app.scope,
-        environment: Some(app.environment.as_str()).filter(|name| !name.is_empty()),
-        target: app.target_name.as_ref().map(TargetName::as_str),
-        labels: &app.labels,
-    };
+    let subject = Subject::from(app);
     let because = rights.because(verb, &subject).into_iter().map(|grant| grant.from.clone()).collect();
     let mark = match rights.allow(verb, &subject) {
         true => Mark::new(Tone::Good, "check", "may"),
