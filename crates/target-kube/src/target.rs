@@ -17,7 +17,7 @@ use setpoint_kube::forecast::forecast;
 use setpoint_kube::shared::Sharing;
 use setpoint_target::{
     Answer, Asker, Capabilities, Fence, Granularity, Hint, LogQuestion, LogReader, Outcome, Refusal, RefusalClass,
-    Requests, Settlement, Sightings, Target, Tree, Unidentifiable, Unwell, Wanted, Work,
+    Settlement, Sightings, Target, Tree, Unidentifiable, Unwell, Wanted, Work,
 };
 
 use crate::act::refusal_of;
@@ -29,6 +29,7 @@ use crate::audit_webhook::AuditWebhook;
 use crate::cluster::Cluster;
 use crate::kinds::key_of;
 use crate::options::KubeOptions;
+use crate::requests::words;
 use crate::requests::{Behalf, Form, Tally, Urgency};
 use crate::watch::Watching;
 
@@ -212,12 +213,12 @@ impl Target for KubeTarget {
         self.0.watches.degraded()
     }
 
-    fn request_counts(&self) -> Requests {
-        self.0.api.sender.counts.told()
+    fn request_counts(&self) -> setpoint_target::Tally {
+        words(&self.0.api.sender.counts.all())
     }
 
     fn requests_for(&self, app: &AppId) -> setpoint_target::Tally {
-        self.0.api.sender.counts.told_of(app)
+        words(&self.0.api.sender.counts.of_app(app))
     }
 
     /// The task of the streams does so too, every few seconds.

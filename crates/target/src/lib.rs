@@ -26,4 +26,4 @@ pub use contract::{
 pub use family::{Bounds, Effects, Families, Family, LentIdentities, NotConnected, PathCheck, PathError, Protection};
 pub use kinds::{Kinds, after_implied};
 pub use memory::{MemoryFamily, MemoryOptions, MemoryTarget, MemoryWorld};
-pub use showing::{LogPart, LogQuestion, LogReader, Requests, Tally, Tree, TreeObject, Unwell};
+pub use showing::{LogPart, LogQuestion, LogReader, Tally, Tree, TreeObject, Unwell};

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use setpoint_core::key::Key;
 use setpoint_core::live::{Health, Observation, Presence};
-use setpoint_core::name::AppId;
 use setpoint_core::observed::Observed;
 use setpoint_core::time::{Span, Timestamp};
 
@@ -66,13 +65,6 @@ pub struct Unwell {
 /// The number of requests to a target since the process began, by kind. Empty if they are not
 /// counted.
 pub type Tally = BTreeMap<&'static str, u64>;
-
-/// The requests to a target: all of them, and those for single apps.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Requests {
-    pub all: Tally,
-    pub of_apps: BTreeMap<AppId, Tally>,
-}
 
 /// A request for logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -52,9 +52,11 @@ impl Answers {
 
     /// Adds the requests to each of these targets.
     pub(super) fn count_target_requests(&self, targets: &mut [TargetStanding]) {
+        let mut targets: BTreeMap<_, _> =
+            targets.iter_mut().map(|standing| (standing.target.clone(), standing)).collect();
         for Connection { name, target, .. } in self.provider.connections() {
-            if let Some(standing) = targets.iter_mut().find(|standing| standing.target == name) {
-                standing.requests = words(&target.request_counts().all);
+            if let Some(standing) = targets.get_mut(&name) {
+                standing.requests = words(&target.request_counts());
             }
         }
     }

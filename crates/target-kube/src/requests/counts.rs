@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use setpoint_core::name::AppId;
-use setpoint_target::Requests;
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +42,11 @@ impl Call {
 /// The number of requests sent, by call.
 pub type Tally = BTreeMap<Call, u64>;
 
+/// Returns counts in words, for people.
+pub(crate) fn words(tally: &Tally) -> setpoint_target::Tally {
+    tally.iter().map(|(call, count)| (call.word(), *count)).collect()
+}
+
 /// The counters of a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Counts(Mutex<Counted>);
@@ -73,19 +77,6 @@ impl Counts {
 
     pub(crate) fn of_app(&self, app: &AppId) -> Tally {
         self.counted().of_apps.get(app).cloned().unwrap_or_default()
-    }
-
-    /// Returns all counts in words, for people.
-    pub(crate) fn told(&self) -> Requests {
-        let words = |tally: &Tally| tally.iter().map(|(call, count)| (call.word(), *count)).collect();
-        let counted = self.counted();
-        let of_apps = counted.of_apps.iter().map(|(app, tally)| (app.clone(), words(tally)));
-        Requests { all: words(&counted.all), of_apps: of_apps.collect() }
-    }
-
-    /// Returns the counts of one app in words.
-    pub(crate) fn told_of(&self, app: &AppId) -> setpoint_target::Tally {
-        self.of_app(app).iter().map(|(call, count)| (call.word(), *count)).collect()
     }
 
     fn counted(&self) -> MutexGuard<'_, Counted> {

@@ -21,6 +21,7 @@ use setpoint_kube::adopt::Folded;
 use setpoint_kube::audit::{Signature, Verb};
 use setpoint_kube::object;
 
+pub(crate) use counts::words;
 pub use counts::{Call, Tally};
 pub(crate) use failure::Failure;
 pub use flow::{Flow, RequestOutcome, Turn, Urgency};
