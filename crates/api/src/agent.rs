@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use setpoint_core::name::AppId;
 
 use crate::answer::{
-    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord,
-    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, VersionDetail,
+    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord, LogPart,
+    NotifyTested, Ordered, Overview, PlanAnswer, Readiness, RecordProof, VersionDetail,
 };
 use crate::caller::Caller;
 use crate::question::{
@@ -72,8 +72,13 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// Returns all apps without copying them, for pages in this process. The routes do not offer it.
     fn fleet<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Fleet>;
 
-    /// Reports whether the agent holds its ledger. Costs little, whatever the number of apps.
-    fn ledger<'a>(&'a self, caller: &'a Caller) -> Reply<'a, LedgerStanding>;
+    /// Reports whether the agent can act. Costs little, whatever the number of apps.
+    fn readiness<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Readiness>;
+
+    /// Returns the metrics of the agent in the text format of OpenMetrics, without its end: the
+    /// server adds its own. They are sums over all scopes, so the caller must be allowed to see
+    /// everything.
+    fn metrics<'a>(&'a self, caller: &'a Caller) -> Reply<'a, String>;
 
     /// Returns one page of the apps that match the filters.
     fn apps<'a>(&'a self, caller: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage>;

@@ -57,6 +57,29 @@ pub struct LedgerStanding {
     pub anchor: Option<String>,
 }
 
+/// The conditions of an agent that can act.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Readiness {
+    pub ledger: LedgerStanding,
+    /// Set once the control documents are in force, as far as they can be read, and every store
+    /// has been read or has failed.
+    pub stores_tried: bool,
+}
+
+impl Readiness {
+    /// Returns the reason why the agent is not ready; `None` if it is.
+    pub fn missing(&self) -> Option<&'static str> {
+        if !self.ledger.holding || self.ledger.trouble.is_some() {
+            Some("the ledger is not held")
+        } else if !self.stores_tried {
+            Some("the stores have not been read yet")
+        } else {
+            None
+        }
+    }
+}
+
 /// The state of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -25,9 +25,9 @@ use crate::agent::{Agent, Parts, Problem, ProblemKind, Reply};
 use crate::answer::{
     AppDetail, AppPlan, AppProblem, AppState, AppSummary, AppTree, AppsPage, Change, DriftRecord, Explained,
     ExplainedField, FeedEvent, Fleet, HistoryChange, HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered,
-    Overview, PlanAnswer, PlanStep, RecordProof, RefusedVersion, ResourceLine, ShadowStanding, ShadowedVersion,
-    StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionDetail, VersionInApp,
-    VersionNote, VersionOutcome,
+    Overview, PlanAnswer, PlanStep, Readiness, RecordProof, RefusedVersion, ResourceLine, ShadowStanding,
+    ShadowedVersion, StoreStanding, Tally, TargetStanding, TreeObject, Unhealthy, UnreachedTarget, VersionDetail,
+    VersionInApp, VersionNote, VersionOutcome,
 };
 use crate::caller::Caller;
 use crate::question::{
@@ -116,8 +116,12 @@ impl Agent for CannedAgent {
         Box::pin(async move { Ok(Fleet { overview, apps }) })
     }
 
-    fn ledger<'a>(&'a self, _: &'a Caller) -> Reply<'a, LedgerStanding> {
-        Box::pin(async { Ok(self.overview.ledger.clone()) })
+    fn readiness<'a>(&'a self, _: &'a Caller) -> Reply<'a, Readiness> {
+        Box::pin(async { Ok(Readiness { ledger: self.overview.ledger.clone(), stores_tried: true }) })
+    }
+
+    fn metrics<'a>(&'a self, _: &'a Caller) -> Reply<'a, String> {
+        Box::pin(async { Ok(String::new()) })
     }
 
     fn apps<'a>(&'a self, _: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage> {

@@ -33,9 +33,9 @@ pub use field::FieldProblem;
 pub use kinds::{
     AccessRule, AccessSpec, AccessSubject, AccessVerb, AccessWho, ActAs, AdditionAction, AdditionRule, Anchor, AppSpec,
     BootstrapSpec, BootstrapStore, Check, CoOwner, Credentials, External, HttpCheck, IdentityProvider, IgnoreRule,
-    Input, Integer, Kustomize, LoadRestrictor, Mode, NotifierFormat, NotifierSpec, OnFailure, Parameters, PolicySpec,
-    Reference, Renderer, ReplaceRule, ScopeSpec, Server, ServerCertificate, Shadow, StoreCredentials, StoreSpec, Sync,
-    TargetSpec, Undeclared, Webhook, WebhookSender, Window, WindowTime,
+    Input, Integer, Kustomize, LoadRestrictor, MetricsAccess, Mode, NotifierFormat, NotifierSpec, OnFailure,
+    Parameters, PolicySpec, Reference, Renderer, ReplaceRule, ScopeSpec, Server, ServerCertificate, Shadow,
+    StoreCredentials, StoreSpec, Sync, TargetSpec, Undeclared, Webhook, WebhookSender, Window, WindowTime,
 };
 pub use labels::Labels;
 pub use manifest::{Manifest, check_unique_resources, read_resources, read_resources_with};

@@ -205,12 +205,51 @@ impl Clock {
         self.start + Span::millis(millis(self.started.elapsed()))
     }
 
+    /// Returns the time since the process began, to measure with.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Returns the wall clock at the start of the process.
+    pub(crate) fn start_time(&self) -> Timestamp {
+        self.start
+    }
+
     /// Converts `at` to an instant for the timers of the runtime; at most a month ahead.
     pub fn instant_of(&self, at: Timestamp) -> Instant {
         let now = self.now();
         let ahead = at.since(now).min(LONGEST_WAIT);
         self.started + duration(now.since(self.start) + ahead)
     }
+}
+
+/// The resources that this process uses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ProcessUsage {
+    pub(crate) processor_time: Duration,
+    /// `None` if the system does not report it.
+    pub(crate) resident_bytes: Option<u64>,
+    pub(crate) open_files: Option<u64>,
+}
+
+impl ProcessUsage {
+    pub(crate) fn read() -> Self {
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        // The directory is open while it is read.
+        let open_files = std::fs::read_dir("/proc/self/fd").ok().map(|files| (files.count() as u64).saturating_sub(1));
+        let status = std::fs::read_to_string("/proc/self/status").ok();
+        Self {
+            processor_time: Duration::try_from(used).unwrap_or_default(),
+            resident_bytes: status.as_deref().and_then(resident_bytes),
+            open_files,
+        }
+    }
+}
+
+/// Returns the resident memory in the text of `/proc/self/status`.
+fn resident_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Returns the time of the wall clock, for the log: the logs of all programs of a machine must
@@ -241,6 +280,15 @@ mod tests {
         assert_eq!(data_folder(false, None, path("/home/erika")), path("/home/erika/.local/state/setpoint"));
         assert_eq!(data_folder(false, path("relative"), path("/home/e")), path("/home/e/.local/state/setpoint"));
         assert_eq!(data_folder(false, None, None), None);
+    }
+
+    #[test]
+    fn the_process_reports_the_resources_that_it_uses() {
+        assert_eq!(resident_bytes("VmPeak:\t 9 kB\nVmRSS:\t    2048 kB\n"), Some(2 * 1024 * 1024));
+        assert_eq!(resident_bytes("Name:\tsetpoint\n"), None);
+        let usage = ProcessUsage::read();
+        assert!(usage.resident_bytes.is_some_and(|bytes| bytes > 1024 * 1024), "{usage:?}");
+        assert!(usage.open_files.is_some_and(|files| files >= 3), "{usage:?}");
     }
 
     #[tokio::test(start_paused = true)]

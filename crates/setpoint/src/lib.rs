@@ -11,6 +11,7 @@ mod explaining;
 pub mod families;
 pub mod interpreter;
 pub mod log;
+pub mod metrics;
 mod offline;
 pub mod recover;
 mod show;

@@ -161,6 +161,7 @@ impl Scene {
             sources: Arc::<MemoryBundles>::clone(&self.shelf),
             messenger: Arc::new(Mailbox::default()),
             log: Log::silent(),
+            meters: Arc::default(),
         };
         let handle = start(surroundings, Settings::default(), self.limits);
         handle.control(controls(apps)).await.expect("it runs");

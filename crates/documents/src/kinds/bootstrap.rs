@@ -50,6 +50,8 @@ object! {
         "webhooks" webhooks: Vec<Webhook> = Vec::new(),
         /// The identity providers by which people can sign in, next to local accounts.
         "providers" providers: Vec<IdentityProvider> = Vec::new(),
+        /// The callers that may read `/metrics`.
+        "metrics" metrics: MetricsAccess = MetricsAccess::Token,
     }
 }
 
@@ -83,6 +85,16 @@ string_enum! {
         /// Any program that signs as the Standard Webhooks specification says, and sends
         /// `{"repository": "URL"}`.
         "standard" Standard,
+    }
+}
+
+string_enum! {
+    /// The callers that may read the metrics.
+    pub enum MetricsAccess {
+        /// Machine tokens and people who may `see` everything.
+        "token" Token,
+        /// Everyone who can reach the server.
+        "open" Open,
     }
 }
 

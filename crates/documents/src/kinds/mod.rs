@@ -17,7 +17,7 @@ pub use app::{
     LoadRestrictor, Mode, OnFailure, Parameters, ReplaceRule, Shadow, Sync, Undeclared, Window, WindowTime,
 };
 pub use bootstrap::{
-    Anchor, BootstrapSpec, BootstrapStore, Renderer, Server, ServerCertificate, Webhook, WebhookSender,
+    Anchor, BootstrapSpec, BootstrapStore, MetricsAccess, Renderer, Server, ServerCertificate, Webhook, WebhookSender,
 };
 pub use identity_provider::IdentityProvider;
 pub use notifier::{NotifierFormat, NotifierSpec};

@@ -55,6 +55,10 @@ impl Queue {
         self.places.insert(app.clone(), Place { due, target: target.clone(), priority });
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
     pub(super) fn holds(&self, app: &AppId) -> bool {
         self.places.contains_key(app)
     }

@@ -230,6 +230,26 @@ impl Machine {
         self.tenure.is_holding()
     }
 
+    /// Reports whether the controls of the accepted documents are in force.
+    fn is_controlled(&self) -> bool {
+        self.controls.root.is_none() || self.controls.of.is_some() && self.are_in_force()
+    }
+
+    /// Reports whether every store has been read or has failed since the process began. The
+    /// accepted documents name the stores, so this waits for them too, unless they cannot be read.
+    pub fn has_tried_stores(&self) -> bool {
+        let stores = self.store_statuses();
+        let failed = stores.values().any(|store| store.failures > 0);
+        let root = self.controls.root.as_ref().and_then(|root| self.apps.get(root));
+        let known = self.is_controlled() || failed || root.is_some_and(|root| root.refused.is_some());
+        known && !stores.is_empty() && stores.values().all(|store| store.head.is_some() || store.failures > 0)
+    }
+
+    /// Returns the number of apps that wait to be observed.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
     pub fn standing(&self) -> Standing {
         let under_way = self.under_way();
         let status = |app: &AppId| Some((app.clone(), self.status_among(app, &under_way)?));
@@ -237,7 +257,7 @@ impl Machine {
             holding: self.tenure.is_holding(),
             steps_done: self.steps_done,
             steps_failed: self.steps_failed,
-            controlled: self.controls.root.is_none() || self.controls.of.is_some() && self.are_in_force(),
+            controlled: self.is_controlled(),
             apps: self.apps.keys().filter_map(status).collect(),
             stores: self.store_statuses(),
             left_alone: self.left_alone(),

@@ -40,6 +40,7 @@ mod tests {
             url: String::new(),
             trusted_proxies: trusted.iter().map(|address| address.parse().expect("an address")).collect(),
             webhooks: Vec::new(),
+            open_metrics: false,
         }
     }
 

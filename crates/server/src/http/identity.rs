@@ -226,6 +226,7 @@ mod tests {
             url: "https://ops.example/setpoint".to_owned(),
             trusted_proxies: [].into(),
             webhooks: Vec::new(),
+            open_metrics: false,
         };
         super::is_foreign(&headers(pairs), &settings)
     }

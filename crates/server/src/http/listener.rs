@@ -31,11 +31,13 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use super::client::Peer;
+use super::metrics::{Meters, route_of};
 use super::notices::Notices;
+use super::request_id::{REQUEST_ID, RequestIds, header_of};
 use super::streams::Streams;
 use super::tls::{Certificate, CertificateError};
 use super::webhooks::Webhook;
-use super::{Installation, Settings, Shared, routes};
+use super::{Answered, Installation, Settings, Shared, routes};
 
 /// The number of simultaneous connections, and those from one address. Behind a proxy all have one
 /// address, so a trusted proxy has no limit of its own.
@@ -100,11 +102,14 @@ impl HttpServer {
         let Self { listener, certificate, settings, providers } = self;
         let streams = Streams::new();
         let notices = Notices::default();
-        let webhooks = settings.webhooks.iter().cloned().map(Webhook::new).collect();
-        let shared =
-            Arc::new(Shared { settings, agent, accounts, providers, installation, streams, notices, webhooks });
-        let served = Served { routes: routes(&shared), stopping: watch::Sender::new(false) };
         let seats = Seats::new();
+        let meters = Meters::new(seats.clone());
+        let webhooks = settings.webhooks.iter().cloned().map(Webhook::new).collect();
+        let shared = Shared { settings, agent, accounts, providers, installation, streams, notices, webhooks, meters };
+        let shared = Arc::new(shared);
+        let requests = Arc::new(RequestIds::new(shared.now()));
+        let routes = routes(&shared);
+        let served = Served { shared: Arc::clone(&shared), routes, requests, stopping: watch::Sender::new(false) };
         let mut connections = JoinSet::new();
         tokio::pin!(stop);
         loop {
@@ -147,7 +152,9 @@ async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
 /// The parts that connections share.
 #[derive(Clone, Debug)]
 struct Served {
+    shared: Arc<Shared>,
     routes: Router,
+    requests: Arc<RequestIds>,
     stopping: watch::Sender<bool>,
 }
 
@@ -186,7 +193,24 @@ impl Served {
         let _ = connection.await;
     }
 
+    /// Responds, with an identifier of the request that the log has too, and measures the time.
     async fn respond(&self, request: Request<Incoming>, address: IpAddr) -> Result<Response<Body>, Infallible> {
+        let shared = &self.shared;
+        let trusted = shared.settings.trusted_proxies.contains(&address.to_canonical());
+        let id = self.requests.id_of(request.headers(), trusted);
+        let (method, began) = (request.method().clone(), shared.installation.uptime());
+        let mut response = self.handled(request, address).await?;
+        let took = shared.installation.uptime().saturating_sub(began);
+        let status = response.status().as_u16();
+        let route = route_of(&response, shared.base());
+        shared.meters.answered(&route, status, took);
+        let answered = Answered { id: &id, method: method.as_str(), route: &route, status, took };
+        shared.installation.answered(&answered);
+        response.headers_mut().insert(REQUEST_ID, header_of(&id));
+        Ok(response)
+    }
+
+    async fn handled(&self, request: Request<Incoming>, address: IpAddr) -> Result<Response<Body>, Infallible> {
         let (head, body) = request.into_parts();
         let body = match arrived(body).await {
             Ok(body) => body,
@@ -214,7 +238,7 @@ async fn arrived(body: Incoming) -> Result<Bytes, Problem> {
 
 /// The connections that are open.
 #[derive(Clone, Debug)]
-struct Seats {
+pub(super) struct Seats {
     all: Arc<Semaphore>,
     of_address: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
 }
@@ -229,6 +253,11 @@ struct Seat {
 impl Seats {
     fn new() -> Self {
         Self { all: Arc::new(Semaphore::new(CONNECTIONS)), of_address: Arc::default() }
+    }
+
+    /// Returns the number of open connections.
+    pub(super) fn taken(&self) -> usize {
+        CONNECTIONS.saturating_sub(self.all.available_permits())
     }
 
     /// Returns a place; `None` if there is none for this address.

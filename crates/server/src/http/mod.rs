@@ -2,9 +2,10 @@
 //!
 //! Reading order: [`Settings`] and [`Installation`] (the configuration, and the connection to the
 //! rest of the process), `listener` (connections and their limits), `tls`, `client` (the address of
-//! a request behind proxies), `identity` (the session or token of a request, and its protection
-//! against forgery), `headers`, `streams` (responses without an end), `visit` (what all pages need),
-//! `pages`, `forms`, `providers`, `orders`, `access`, `session` and `webhooks` (the routes).
+//! a request behind proxies), `request_id`, `identity` (the session or token of a request, and its
+//! protection against forgery), `headers`, `streams` (responses without an end), `visit` (what all
+//! pages need), `pages`, `forms`, `providers`, `orders`, `access`, `session`, `metrics` and `webhooks`
+//! (the routes).
 
 mod access;
 mod client;
@@ -12,10 +13,12 @@ mod forms;
 mod headers;
 mod identity;
 mod listener;
+mod metrics;
 mod notices;
 mod orders;
 mod pages;
 mod providers;
+mod request_id;
 mod session;
 mod streams;
 mod tls;
@@ -27,6 +30,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -36,7 +40,7 @@ use axum::routing::get;
 use axum::{Router, http};
 use setpoint_accounts::Accounts;
 use setpoint_api::agent::Agent;
-use setpoint_api::{Principal, Problem, ProblemKind, Rights, handlers};
+use setpoint_api::{Caller, Principal, Problem, ProblemKind, Rights, handlers};
 use setpoint_core::name::{Actor, Scope};
 use setpoint_core::time::Timestamp;
 use setpoint_oidc::Providers;
@@ -54,6 +58,8 @@ pub struct Settings {
     /// The addresses of proxies whose `X-Forwarded-For` header is believed.
     pub trusted_proxies: BTreeSet<IpAddr>,
     pub webhooks: Vec<WebhookSettings>,
+    /// Set if everyone who can reach the server may read the metrics.
+    pub open_metrics: bool,
 }
 
 impl Settings {
@@ -84,6 +90,9 @@ pub struct TlsFiles {
 pub trait Installation: fmt::Debug + Send + Sync {
     fn now(&self) -> Timestamp;
 
+    /// Returns the time since the process began, to measure with.
+    fn uptime(&self) -> Duration;
+
     /// Returns the rights that the accepted documents grant.
     fn rights_of(&self, principal: &Principal) -> Rights;
 
@@ -95,6 +104,22 @@ pub trait Installation: fmt::Debug + Send + Sync {
 
     /// Records that a person whom a provider sent back was not signed in.
     fn record_refusal(&self, provider: &str, reason: &str);
+
+    /// Logs a request that was answered.
+    fn answered(&self, request: &Answered<'_>);
+}
+
+/// A request that was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered<'a> {
+    /// The identifier of the request, which its response contains.
+    pub id: &'a str,
+    pub method: &'a str,
+    /// The template of its path, such as `/apps/{scope}/{app}`.
+    pub route: &'a str,
+    pub status: u16,
+    /// The time until the response began.
+    pub took: Duration,
 }
 
 /// The parts that handlers share.
@@ -108,6 +133,7 @@ struct Shared {
     streams: streams::Streams,
     notices: notices::Notices,
     webhooks: Vec<webhooks::Webhook>,
+    meters: metrics::Meters,
 }
 
 impl Shared {
@@ -124,14 +150,15 @@ type SharedState = axum::extract::State<Arc<Shared>>;
 
 /// Returns all routes, below the base path.
 fn routes(shared: &Arc<Shared>) -> Router {
-    let api = handlers::routes(Arc::clone(&shared.agent));
+    let api = handlers::routes(Arc::clone(&shared.agent)).layer(from_fn(metrics::note_route));
     let pages = pages::routes()
         .merge(forms::routes())
         .merge(providers::routes())
         .merge(session::routes())
         .merge(orders::routes())
-        .merge(access::routes());
-    let pages = pages.with_state(Arc::clone(shared));
+        .merge(access::routes())
+        .merge(metrics::routes());
+    let pages = pages.with_state(Arc::clone(shared)).layer(from_fn(metrics::note_route));
     let known = pages
         .fallback_service(api)
         .layer(from_fn_with_state(Arc::clone(shared), streams::limit))
@@ -142,7 +169,8 @@ fn routes(shared: &Arc<Shared>) -> Router {
         .route("/readyz", get(ready))
         .merge(webhooks::routes())
         .with_state(Arc::clone(shared))
-        .merge(pages::assets());
+        .merge(pages::assets())
+        .layer(from_fn(metrics::note_route));
     let all = open.fallback_service(known).layer(from_fn(headers::secure));
     match shared.base() {
         "" => all,
@@ -159,14 +187,18 @@ async fn healthy() -> &'static str {
     "ok\n"
 }
 
-/// Reports whether the agent holds its ledger, so that it can act.
+/// Reports whether the agent can act: it holds its ledger, and has tried to read its stores.
 async fn ready(axum::extract::State(shared): SharedState) -> Response {
-    let caller = setpoint_api::Caller::local(Actor::new("system:monitor").expect("a plain name"));
-    match shared.agent.ledger(&caller).await {
-        Ok(ledger) if ledger.holding && ledger.trouble.is_none() => "ready\n".into_response(),
-        Ok(_) => (StatusCode::SERVICE_UNAVAILABLE, "the ledger is not held\n").into_response(),
+    match shared.agent.readiness(&monitor()).await.map(|readiness| readiness.missing()) {
+        Ok(None) => "ready\n".into_response(),
+        Ok(Some(missing)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{missing}\n")).into_response(),
         Err(problem) => (problem.kind.status(), "not ready\n").into_response(),
     }
+}
+
+/// Returns the caller of requests that need no account.
+fn monitor() -> Caller {
+    Caller::local(Actor::new("system:monitor").expect("a plain name"))
 }
 
 /// Returns a redirect that the browser follows with GET.

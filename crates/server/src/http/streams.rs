@@ -57,6 +57,11 @@ impl Streams {
         Self { open: Mutex::default(), ended: watch::Sender::new(false) }
     }
 
+    /// Returns the number of open streams.
+    pub(super) fn count(&self) -> usize {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    }
+
     /// Ends all streams.
     pub(super) fn end(&self) {
         self.ended.send_replace(true);

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use setpoint_api::agent::{Parts, Reply};
 use setpoint_api::answer::{
     AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange, HistoryRecord,
-    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, ResourceLine, VersionDetail,
-    VersionNote,
+    LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, Readiness, RecordProof, ResourceLine,
+    VersionDetail, VersionNote,
 };
 use setpoint_api::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
@@ -27,12 +27,14 @@ use tokio::time::timeout;
 use super::feed::{Feed, Viewer};
 use super::fleet::FleetCache;
 use super::messages::Messages;
+use super::metrics::Measured;
 use super::rights::View;
 use super::sources::Provider;
 use super::summary::{hold_of, refused_of, summary};
 use super::{OpenNow, changes, history};
 use crate::doors::Clock;
 use crate::interpreter::{Ended, Handle};
+use crate::metrics::Meters;
 
 /// Longer than opening a ledger takes.
 const OPENING: Duration = Duration::from_secs(2);
@@ -47,10 +49,13 @@ pub(super) struct Answers {
     pub(super) handle: Arc<Handle>,
     pub(super) provider: Arc<Provider>,
     messages: Arc<Messages>,
-    open_now: OpenNow,
+    pub(super) open_now: OpenNow,
     pub(super) last_order: AtomicU64,
     pub(super) feed: Arc<Feed>,
     pub(super) fleet: FleetCache,
+    /// Set once all stores were read or have failed.
+    stores_tried: AtomicBool,
+    pub(super) measured: Measured,
 }
 
 impl Answers {
@@ -61,6 +66,7 @@ impl Answers {
         provider: Arc<Provider>,
         messages: Arc<Messages>,
         open_now: OpenNow,
+        meters: Arc<Meters>,
     ) -> Self {
         let feed = Feed::new(clock.now());
         Self {
@@ -73,6 +79,8 @@ impl Answers {
             last_order: AtomicU64::new(0),
             feed,
             fleet: FleetCache::default(),
+            stores_tried: AtomicBool::new(false),
+            measured: Measured::new(meters),
         }
     }
 
@@ -254,7 +262,7 @@ impl Answers {
 
     /// Returns the summaries of all apps that a caller may see, without copies, and the rest of the
     /// overview.
-    async fn fleet_of(&self, view: &View) -> Result<Fleet, Problem> {
+    pub(super) async fn fleet_of(&self, view: &View) -> Result<Fleet, Problem> {
         let position = self.feed.position();
         let fleet = self.fleet().await?;
         let apps = view.visible(&fleet.apps);
@@ -324,11 +332,17 @@ impl Agent for Answers {
         Box::pin(async move { self.fleet_of(&self.view(caller)).await })
     }
 
-    fn ledger<'a>(&'a self, caller: &'a Caller) -> Reply<'a, LedgerStanding> {
+    fn readiness<'a>(&'a self, caller: &'a Caller) -> Reply<'a, Readiness> {
         Box::pin(async move {
-            let holding = self.handle.is_holding().await.map_err(ended)?;
-            Ok(self.ledger_standing(holding, &self.view(caller)).await)
+            let (holding, tried) = self.handle.readiness().await.map_err(ended)?;
+            // A store that is added later does not make an agent unready.
+            let stores_tried = self.stores_tried.fetch_or(tried, Ordering::Relaxed) || tried;
+            Ok(Readiness { ledger: self.ledger_standing(holding, &self.view(caller)).await, stores_tried })
         })
+    }
+
+    fn metrics<'a>(&'a self, caller: &'a Caller) -> Reply<'a, String> {
+        Box::pin(self.metrics_for(caller))
     }
 
     fn apps<'a>(&'a self, caller: &'a Caller, question: AppsQuestion) -> Reply<'a, AppsPage> {

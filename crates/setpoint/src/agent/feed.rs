@@ -113,9 +113,14 @@ impl Feed {
         self.log().newest()
     }
 
+    /// Returns the number of readers.
+    pub(super) fn readers(&self) -> usize {
+        *self.readers.borrow()
+    }
+
     /// Reports whether the feed has readers.
     pub(super) fn has_readers(&self) -> bool {
-        *self.readers.borrow() > 0
+        self.readers() > 0
     }
 
     fn publish(&self, changes: impl IntoIterator<Item = Change>) {

@@ -12,6 +12,7 @@
 //! - [`access`]: the rights of people and tokens, from the accepted documents.
 //! - [`answers`], [`rights`], [`summary`], [`planning`], [`ordering`], [`showing`], [`history`],
 //!   [`changes`], [`versions`], [`proving`], [`feed`], [`fleet`]: requests of the API.
+//! - [`metrics`]: the metrics of a moment.
 //! - [`web`], [`journal`], [`pushes`]: the HTTP server, its changes of accounts in the ledger, and the
 //!   webhooks that it receives.
 //! - [`recovering`], [`gap`]: starting over after the data directory was lost, and continuing after
@@ -34,6 +35,7 @@ mod history;
 mod journal;
 mod lineage;
 mod messages;
+mod metrics;
 pub mod opening;
 mod ordering;
 mod planning;
@@ -81,6 +83,7 @@ use self::web::{Installed, Links, Web, WebError};
 use crate::doors::Clock;
 use crate::interpreter::{self, Ended, Environment, Handle, Limits, OpenLedger, Steps, StopError};
 use crate::log::Log;
+use crate::metrics::Meters;
 
 /// The options that an agent is started with.
 #[derive(Debug)]
@@ -155,6 +158,7 @@ impl RunningAgent {
             undelivered: Mutex::default(),
             courier: Mutex::default(),
         });
+        let meters = Arc::<Meters>::default();
         let surroundings = Environment {
             clock,
             origin: origin.clone(),
@@ -164,11 +168,12 @@ impl RunningAgent {
             sources: Arc::clone(&provider) as _,
             messenger: Arc::clone(&messages) as _,
             log: log.clone(),
+            meters: Arc::clone(&meters),
         };
         let handle = Arc::new(interpreter::start(surroundings, settings, Limits::default()));
         handle.control(provider.first_controls()).await?;
-        let answers =
-            Answers::new(clock, origin, Arc::clone(&handle), Arc::clone(&provider), messages, Arc::clone(&open_now));
+        let (engine, provided) = (Arc::clone(&handle), Arc::clone(&provider));
+        let answers = Answers::new(clock, origin, engine, provided, messages, Arc::clone(&open_now), meters);
         let server = Server::bind(&folder.socket()).await.map_err(|source| StartError::Socket { source })?;
         let web = match &bootstrap.spec.server {
             Some(server) => {

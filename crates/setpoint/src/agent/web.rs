@@ -8,10 +8,12 @@ use setpoint_accounts::{Accounts, AccountsError, OpenError};
 use setpoint_api::{Principal, Rights};
 use setpoint_core::name::Scope;
 use setpoint_core::time::Timestamp;
-use setpoint_documents::{AbsolutePath, IdentityProvider, Line, Server, WebhookSender};
+use setpoint_documents::{AbsolutePath, IdentityProvider, Line, MetricsAccess, Server, WebhookSender};
 use setpoint_oidc::{NoRandomness, Providers};
-use setpoint_server::http::{BindError, HttpServer, Installation, Push, Sender, Settings, TlsFiles, WebhookSettings};
-use tracing::warn;
+use setpoint_server::http::{
+    Answered, BindError, HttpServer, Installation, Push, Sender, Settings, TlsFiles, WebhookSettings,
+};
+use tracing::{debug, warn};
 
 use super::access::AccessRules;
 use super::pushes::Pushes;
@@ -80,6 +82,7 @@ fn settings(server: &Server) -> Settings {
         tls,
         url: url.trim_end_matches('/').to_owned(),
         webhooks: server.webhooks.iter().map(webhook).collect(),
+        open_metrics: server.metrics == MetricsAccess::Open,
         trusted_proxies: server.trusted_proxies.iter().map(|proxy| proxy.address().to_canonical()).collect(),
     }
 }
@@ -132,6 +135,10 @@ impl Installation for Installed {
         self.clock.now()
     }
 
+    fn uptime(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
     fn rights_of(&self, principal: &Principal) -> Rights {
         self.access.rights_of(principal)
     }
@@ -146,5 +153,14 @@ impl Installation for Installed {
 
     fn record_refusal(&self, provider: &str, reason: &str) {
         self.log.with(|| warn!(provider, reason, "sign-in refused"));
+    }
+
+    fn answered(&self, request: &Answered<'_>) {
+        let Answered { id, method, route, status, took } = *request;
+        let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.log.with(|| match status {
+            500.. => warn!(request = id, method, route, status, milliseconds, "request failed"),
+            _ => debug!(request = id, method, route, status, milliseconds, "request answered"),
+        });
     }
 }

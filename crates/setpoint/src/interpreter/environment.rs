@@ -20,6 +20,7 @@ use setpoint_target::{Answer, Target};
 
 use crate::doors::Clock;
 use crate::log::Log;
+use crate::metrics::Meters;
 
 /// A ledger that is being opened.
 pub type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Ledger>, Box<dyn Error + Send + Sync>>> + Send>>;
@@ -110,6 +111,7 @@ pub struct Environment {
     pub sources: Arc<dyn Sources>,
     pub messenger: Arc<dyn Messenger>,
     pub log: Log,
+    pub meters: Arc<Meters>,
 }
 
 impl fmt::Debug for Environment {

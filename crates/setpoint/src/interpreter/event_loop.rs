@@ -21,6 +21,7 @@ use super::environment::{Environment, Governed, Limits, Rendering, Targets};
 use super::executor::{Executor, fenced};
 use super::handle::StopError;
 use super::ledger_queue::{LedgerQueue, Request};
+use super::measured::Measuring;
 use super::worker::Worker;
 use crate::doors::{Clock, duration};
 use crate::log::Log;
@@ -70,6 +71,7 @@ pub(super) struct EventLoop {
     clock: Clock,
     patience: Span,
     log: Log,
+    measuring: Measuring,
     hands: Arc<Executor>,
     desk: Arc<LedgerQueue>,
     lane: mpsc::UnboundedSender<Request>,
@@ -111,6 +113,7 @@ impl EventLoop {
             clock,
             patience,
             log: surroundings.log.clone(),
+            measuring: Measuring::new(Arc::clone(&surroundings.meters), patience),
             hands: Arc::new(Executor::new(Arc::clone(surroundings), patience, limits)),
             desk,
             lane,
@@ -203,7 +206,13 @@ impl EventLoop {
         while let Some(event) = events.pop_front() {
             self.note_answer(&event);
             self.wake = None;
-            for effect in self.machine.step(self.clock.now(), event) {
+            let began = self.clock.elapsed();
+            self.measuring.answered(&event, began);
+            let effects = self.machine.step(self.clock.now(), event);
+            let now = self.clock.elapsed();
+            self.measuring.stepped(began, now);
+            for effect in effects {
+                self.measuring.begun(&effect, now);
                 events.extend(self.begin(effect));
             }
         }

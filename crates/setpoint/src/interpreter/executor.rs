@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use setpoint_core::bundle::Bundle;
 use setpoint_core::digest::Digest;
@@ -30,6 +31,7 @@ use super::changes::Batch;
 use super::contacts::Contacts;
 use super::environment::{Environment, Governed, Limits, Rendering};
 use crate::doors::duration;
+use crate::metrics::Call;
 
 /// The longest wait for the connection of a target whose intent is to be settled.
 const CONNECTS_WITHIN: Span = Span::seconds(20);
@@ -115,7 +117,11 @@ impl Executor {
             let _turn = self.governing.lock().await;
             let is_newest = self.governs.load(Ordering::Relaxed) == number;
             let sources = &self.surroundings.sources;
-            if is_newest { self.in_turn(&self.render, || sources.govern(&bundle, &known)).await? } else { None }
+            if is_newest {
+                self.in_turn(Call::Render, &self.render, || sources.govern(&bundle, &known)).await?
+            } else {
+                None
+            }
         }
     }
 
@@ -127,7 +133,7 @@ impl Executor {
     async fn head_of(&self, store: &StoreName) -> Option<Observed<VersionId>> {
         let trusted = self.answered().remove(store);
         let turns = if trusted { &self.fetch } else { &self.fetch_in_doubt };
-        let head = self.in_turn(turns, || self.surroundings.sources.poll(store, self.now())).await;
+        let head = self.in_turn(Call::Poll, turns, || self.surroundings.sources.poll(store, self.now())).await;
         self.contacts.polled(store, head.as_ref(), self.now());
         let head = head?;
         if head.is_known() {
@@ -142,7 +148,7 @@ impl Executor {
 
     pub(super) async fn render(self: Arc<Self>, ticket: Ticket, wanted: Rendering) -> Option<Event> {
         let call = || self.surroundings.sources.render(&wanted);
-        let outcome = self.in_turn(self.turns_of(&wanted.app), call).await;
+        let outcome = self.in_turn(Call::Render, self.turns_of(&wanted.app), call).await;
         self.contacts.rendered(&wanted.app, outcome.as_ref(), self.now());
         Some(Event::Rendered { ticket, outcome: outcome? })
     }
@@ -156,7 +162,10 @@ impl Executor {
         let sources = &self.surroundings.sources;
         // Polled before the permit to render is taken: a store that hangs must not delay renders.
         let bundle = match self.heads_for(&app).await? {
-            Ok(heads) => self.in_turn(self.turns_of(&app), || sources.render_afresh(&app, &heads, documents)).await?,
+            Ok(heads) => {
+                self.in_turn(Call::Render, self.turns_of(&app), || sources.render_afresh(&app, &heads, documents))
+                    .await?
+            }
             Err(reason) => Err(reason),
         };
         Some(Event::RenderedAfresh { ticket, bundle })
@@ -188,7 +197,8 @@ impl Executor {
         let observation = match self.reach(&target) {
             // The time of an observation is when it begins, which is after the wait for a permit.
             Some((there, turns)) => {
-                let observation = self.in_turn(&turns, || there.observe(wanted, asker, self.now())).await;
+                let observation =
+                    self.in_turn(Call::Observe, &turns, || there.observe(wanted, asker, self.now())).await;
                 self.contacts.degraded(&target, there.degraded());
                 observation
             }
@@ -207,7 +217,7 @@ impl Executor {
         ask: Preview,
     ) -> Option<Event> {
         let verdict = match self.reach(&target) {
-            Some((there, turns)) => self.in_turn(&turns, || ask(&*there, &resource, &asker)).await?,
+            Some((there, turns)) => self.in_turn(Call::Preview, &turns, || ask(&*there, &resource, &asker)).await?,
             None => Err(refusal(RefusalClass::Unavailable, not_connected(&target))),
         };
         Some(Event::Previewed { ticket, verdict })
@@ -234,10 +244,12 @@ impl Executor {
     /// for all other steps must not be lost.
     async fn executed(&self, (there, turns): Reach, work: Vec<Work>, fence: Fence) -> Vec<Outcome> {
         let (clock, steps) = (self.surroundings.clock, work.len());
+        let began = clock.elapsed();
         let turn = timeout_at(clock.instant_of(fence.leave_by), turns.acquire()).await;
         let (Ok(Ok(_turn)), true) = (turn, clock.now() <= fence.leave_by) else {
             return fenced(steps, "it could not leave in time: decide again");
         };
+        self.waited(Call::Execute, began);
         let unknown = |_| {
             let detail = "the target did not respond while the effect could still land".to_owned();
             vec![Outcome::Unknown { detail }; steps]
@@ -255,7 +267,9 @@ impl Executor {
         declared: Option<Arc<Resource>>,
     ) -> Option<Event> {
         let settlement = match self.reach_soon(&target).await {
-            Some((there, turns)) => self.in_turn(&turns, || there.settle(&intent, declared.as_deref())).await?,
+            Some((there, turns)) => {
+                self.in_turn(Call::Settle, &turns, || there.settle(&intent, declared.as_deref())).await?
+            }
             None => Settlement::Unknown { detail: not_connected(&target) },
         };
         Some(Event::Settled { ticket, settlement })
@@ -274,18 +288,27 @@ impl Executor {
     }
 
     pub(super) async fn notify(self: Arc<Self>, ticket: Ticket, note: Note) -> Option<Event> {
-        let delivered = self.in_turn(&self.deliver, || self.surroundings.messenger.deliver(&note)).await?;
+        let delivered =
+            self.in_turn(Call::Notify, &self.deliver, || self.surroundings.messenger.deliver(&note)).await?;
         Some(Event::Notified { ticket, delivered })
     }
 
     /// Waits for a permit, makes the call only then, and waits for its result; `None` once the
     /// machine has given up.
-    async fn in_turn<'a, T>(&self, turns: &Semaphore, call: impl FnOnce() -> Answer<'a, T>) -> Option<T> {
+    async fn in_turn<'a, T>(&self, kind: Call, turns: &Semaphore, call: impl FnOnce() -> Answer<'a, T>) -> Option<T> {
+        let began = self.surroundings.clock.elapsed();
         let answer = async {
             let _turn = turns.acquire().await.expect("no pool is ever closed");
+            self.waited(kind, began);
             call().await
         };
         timeout(duration(self.patience), answer).await.ok()
+    }
+
+    /// Measures the wait for a permit.
+    fn waited(&self, kind: Call, since: Duration) {
+        let wait = self.surroundings.clock.elapsed().saturating_sub(since);
+        self.surroundings.meters.waits[kind].observe(wait);
     }
 
     pub(super) fn reach(&self, identity: &TargetIdentity) -> Option<Reach> {
@@ -419,6 +442,7 @@ mod tests {
             sources,
             messenger: Arc::new(Silence::default()),
             log: Log::silent(),
+            meters: Arc::default(),
         };
         let hands = Executor::new(Arc::new(surroundings), Span::seconds(60), Limits::default());
         assert!(hands.connect(&identity(), &there), "no other target has this name");

@@ -145,9 +145,14 @@ impl Handle {
         self.ask(|machine| machine.standing()).await
     }
 
-    /// Reports whether the engine holds the ledger.
-    pub async fn is_holding(&self) -> Result<bool, Ended> {
-        self.ask(|machine| machine.is_holding()).await
+    /// Reports whether the engine holds the ledger, and whether it has tried to read its stores.
+    pub async fn readiness(&self) -> Result<(bool, bool), Ended> {
+        self.ask(|machine| (machine.is_holding(), machine.has_tried_stores())).await
+    }
+
+    /// Returns the number of apps that wait to be observed.
+    pub async fn queued(&self) -> Result<usize, Ended> {
+        self.ask(|machine| machine.queued()).await
     }
 
     /// Returns what may have become different since the last call, and its current status. The

@@ -12,6 +12,7 @@
 //! | [`executor`] | calls to targets, stores and notifiers, each with a permit and a timeout |
 //! | [`event_loop`] | the loop: one event, one step, its effects; one timer; the graceful stop |
 //! | [`recorded`], [`changes`], [`contacts`] | the log: decisions, results of changes, systems that fail |
+//! | [`measured`] | the metrics, from the events and effects that pass through the loop |
 //! | [`handle`] | the interface for the rest of the process |
 
 mod changes;
@@ -21,6 +22,7 @@ mod event_loop;
 mod executor;
 mod handle;
 mod ledger_queue;
+mod measured;
 mod recorded;
 mod worker;
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use setpoint_api::agent::{Agent, Parts, Reply};
 use setpoint_api::answer::{
     AppDetail, AppState, AppTree, AppsPage, Change, DriftRecord, Explained, FeedEvent, Fleet, HistoryChange,
-    HistoryRecord, LedgerStanding, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, VersionDetail,
+    HistoryRecord, LogPart, NotifyTested, Ordered, Overview, PlanAnswer, Readiness, RecordProof, VersionDetail,
 };
 use setpoint_api::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderKind, OrderRequest, PlanRequest,
@@ -58,7 +58,8 @@ macro_rules! record {
 record! {
     overview() -> Overview;
     fleet() -> Fleet;
-    ledger() -> LedgerStanding;
+    readiness() -> Readiness;
+    metrics() -> String;
     apps(question: AppsQuestion) -> AppsPage;
     app(app: AppId) -> AppDetail;
     tree(app: AppId) -> AppTree;
@@ -207,7 +208,7 @@ async fn about_all(agent: &dyn Agent, caller: &Caller) -> Vec<(&'static str, Out
     vec![
         ("overview", text(agent.overview(caller).await)),
         ("fleet", text(agent.fleet(caller).await)),
-        ("ledger", text(agent.ledger(caller).await)),
+        ("readiness", text(agent.readiness(caller).await)),
         ("apps", text(agent.apps(caller, AppsQuestion::default()).await)),
         ("search", text(agent.apps(caller, q).await)),
         ("history", text(agent.history(caller, history()).await)),
@@ -333,6 +334,8 @@ async fn every_method_shows_and_does_only_what_its_caller_may() {
                 Err(problem) => assert_eq!(problem.message, format!("there is no record {seq}"), "{case:?}"),
             }
         }
+        let measured = recorder.metrics(&caller).await.expect_err("they are sums over all scopes");
+        assert_eq!(measured.kind, ProblemKind::Forbidden, "{case:?}");
         let tested = recorder.test_notifiers(&caller).await.expect_err("no rule of a scope allows it");
         assert_eq!(tested.kind, ProblemKind::Forbidden, "{case:?}");
         for app in ["web/shop", "web/tardy", "web/cart", "vault/jewels"] {

@@ -3,6 +3,7 @@
 mod browser;
 mod canary;
 mod commands;
+mod metrics;
 mod providers;
 mod webhooks;
 
@@ -431,13 +432,23 @@ async fn case_64_what_a_person_may_not_see_does_not_exist_on_any_page() {
     agent.stop().await;
 }
 
+/// Creates a machine token, and returns its text.
+async fn token(administrator: &mut Browser, name: &str) -> String {
+    let csrf = csrf(administrator).await;
+    let fields = [("csrf", csrf.as_str()), ("action", "create"), ("name", name), ("days", "7")];
+    let page = administrator.post("/access/tokens", &fields).await.body;
+    let start = page.find("setpoint_").expect("the token is shown");
+    let is_part = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '-';
+    page[start..].chars().take_while(is_part).collect()
+}
+
 #[tokio::test]
 async fn a_machine_token_has_the_rights_of_its_documents_until_it_is_revoked() {
     let mut lab = lab();
     with_access(&mut lab);
     let (agent, mut administrator) = served(&mut lab).await;
-    let csrf = csrf(&administrator).await;
     let text = &token(&mut administrator, "ci").await;
+    let csrf = csrf(&administrator).await;
     let program = Browser::new(administrator.address);
     let header = format!("authorization: Bearer {text}\r\n");
     assert_eq!(program.send("GET", "/api/v1/apps/default/web", &header, "").await.status, 200);
@@ -696,12 +707,24 @@ async fn a_certificate_that_is_replaced_is_used_for_new_connections() {
     agent.stop().await;
 }
 
-#[tokio::test]
-async fn monitors_need_no_account() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn monitors_need_no_account_and_learn_when_the_agent_can_act() {
     let mut lab = lab();
-    let (agent, browser) = served(&mut lab).await;
-    let stranger = Browser::new(browser.address);
+    let address = lab.serve();
+    // A store that accepts connections, and never responds.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("an address");
+    let url = format!("https://{}/state.git", silent.local_addr().expect("it is bound"));
+    lab.reach_by(format!("url: '{url}'"));
+    let mut agent = lab.start().await;
+    let stranger = Browser::new(address);
+    let ready = async |expected: (u16, &str)| {
+        let response = stranger.get("/readyz").await;
+        ((response.status, response.body.as_str()) == expected).then_some(())
+    };
+    let unread = (503, "the stores have not been read yet\n");
+    agent.until("the ledger is held", async |_| ready(unread).await).await;
     assert_eq!(stranger.get("/healthz").await.body, "ok\n");
-    assert_eq!(stranger.get("/readyz").await.body, "ready\n");
+    drop(silent);
+    agent.until("a store that fails was tried", async |_| ready((200, "ready\n")).await).await;
     agent.stop().await;
 }
