@@ -62,6 +62,12 @@ const NEEDS: &[Need] = &[
         remedy: Remedy::Package("chromium"),
     },
     Need {
+        what: "promtool",
+        why: "checks the metrics and the rules for alerts",
+        proof: &["promtool", "--version"],
+        remedy: Remedy::Package("prometheus"),
+    },
+    Need {
         what: "rustfmt",
         why: "checks the form of the sources",
         proof: &["cargo", "fmt", "--version"],

@@ -1,12 +1,54 @@
-//! The metrics of a running agent, and identifiers of requests.
+//! The metrics of a running agent, the rules for alerts that are shipped with it, and identifiers of
+//! requests.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
 
 use setpoint_api::question::OrderKind;
 
 use super::browser::Browser;
 use super::{lab, served, token, with_access};
+
+const PROMTOOL: &str = "/usr/bin/promtool";
+
+fn shipped(file: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy/prometheus").join(file)
+}
+
+/// Runs promtool with this standard input; `None` if the machine lacks it.
+#[expect(clippy::disallowed_methods, reason = "the door of these tests to promtool")]
+fn promtool(arguments: &[&str], input: &str) -> Option<Output> {
+    if !PathBuf::from(PROMTOOL).exists() {
+        setpoint_testbed::skipped("there is no promtool; install the Debian package `prometheus`");
+        return None;
+    }
+    let mut command = Command::new(PROMTOOL);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().expect("it exists");
+    process.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it reads");
+    Some(process.wait_with_output().expect("it ends"))
+}
+
+fn succeeded(output: &Output) {
+    let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{}{}", texts[0], texts[1]);
+}
+
+/// Returns the words of a text that are names of metrics.
+fn metrics_in(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_metric = |word: &&str| word.starts_with("setpoint_") || word.starts_with("process_");
+    words.filter(is_metric).map(str::to_owned).collect()
+}
+
+/// Returns the names of all samples.
+fn samples(text: &str) -> BTreeSet<String> {
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    samples.filter_map(|line| line.split(['{', ' ']).next()).map(str::to_owned).collect()
+}
 
 /// Returns the value of the sample with this name and these labels.
 fn value(text: &str, sample: &str) -> f64 {
@@ -72,12 +114,46 @@ async fn what_an_agent_does_is_measured() {
         assert!(value(&open.body, &sample) >= 1.0, "{route}");
     }
 
+    let rules = fs::read_to_string(shipped("setpoint.rules.yaml")).expect("it is shipped");
+    let missing: Vec<_> = metrics_in(&rules).difference(&samples(&text)).cloned().collect();
+    assert!(missing.is_empty(), "the rules use metrics that no agent has: {missing:?}");
+    if let Some(output) = promtool(&["check", "metrics"], &text) {
+        succeeded(&output);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
     let page = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
     let page = fs::read_to_string(page).expect("there is a page about metrics");
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let undocumented: Vec<_> = families.filter(|name| !page.contains(&format!("`{name}`"))).collect();
     assert!(undocumented.is_empty(), "docs/metrics.md lacks {undocumented:?}");
     agent.stop().await;
+}
+
+#[test]
+fn the_rules_for_alerts_are_valid_and_fire() {
+    for arguments in [["check", "rules", "setpoint.rules.yaml"], ["test", "rules", "setpoint.test.yaml"]] {
+        let file = shipped(arguments[2]).display().to_string();
+        let Some(output) = promtool(&[arguments[0], arguments[1], &file], "") else { return };
+        succeeded(&output);
+    }
+}
+
+#[test]
+fn every_alert_has_a_test_and_a_section_in_the_documentation() {
+    let read = |path: PathBuf| fs::read_to_string(path).expect("it is in the tree");
+    let (rules, tests) = (read(shipped("setpoint.rules.yaml")), read(shipped("setpoint.test.yaml")));
+    let page = read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md"));
+    let values = |name: &str| -> Vec<String> {
+        let lines = rules.lines().filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix(name));
+        lines.map(|value| value.trim().to_owned()).collect()
+    };
+    let (alerts, runbooks) = (values("alert:"), values("runbook:"));
+    assert!(alerts.len() >= 10 && alerts.len() == runbooks.len() && alerts.len() == values("summary:").len());
+    for (alert, runbook) in alerts.iter().zip(runbooks) {
+        assert_eq!(runbook, format!("docs/metrics.md#{}", alert.to_lowercase()));
+        assert!(page.lines().any(|line| line == format!("### {alert}")), "docs/metrics.md explains {alert}");
+        assert!(tests.contains(&format!("alertname: {alert}\n")), "{alert} has a test");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
