@@ -432,16 +432,6 @@ async fn case_64_what_a_person_may_not_see_does_not_exist_on_any_page() {
     agent.stop().await;
 }
 
-/// Creates a machine token, and returns its text.
-async fn token(administrator: &mut Browser, name: &str) -> String {
-    let csrf = csrf(administrator).await;
-    let fields = [("csrf", csrf.as_str()), ("action", "create"), ("name", name), ("days", "7")];
-    let page = administrator.post("/access/tokens", &fields).await.body;
-    let start = page.find("setpoint_").expect("the token is shown");
-    let is_part = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '-';
-    page[start..].chars().take_while(is_part).collect()
-}
-
 #[tokio::test]
 async fn a_machine_token_has_the_rights_of_its_documents_until_it_is_revoked() {
     let mut lab = lab();
