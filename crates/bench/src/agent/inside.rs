@@ -48,6 +48,11 @@ impl Inside {
         Ok(Self { running, client: Client::new(socket_in(&lab.data())) })
     }
 
+    /// Returns the link that creates the first account.
+    pub(crate) fn set_up_link(&self) -> Option<&str> {
+        self.running.links()?.set_up.as_deref()
+    }
+
     /// Returns the API, without a socket.
     pub(crate) fn api(&self) -> std::sync::Arc<dyn setpoint_api::Agent> {
         self.running.api()

@@ -37,6 +37,15 @@ impl Lab {
         Ok(lab)
     }
 
+    /// Serves HTTP with these settings, and polls so rarely that only a webhook causes a poll.
+    pub(crate) fn serve(&self, server: &str) -> anyhow::Result<()> {
+        let repository = self.repository.folder().display();
+        let text = format!(
+            "apiVersion: setpoint.dev/v1\nkind: Bootstrap\nspec:\n  path: setpoint/\n  store: {{ url: {repository}, interval: 1h }}\n  server: {server}\n"
+        );
+        Ok(fs::write(self.bootstrap(), text)?)
+    }
+
     /// Returns the directory of the lab.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()

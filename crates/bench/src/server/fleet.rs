@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -12,11 +13,13 @@ use setpoint_api::agent::Parts;
 use setpoint_api::answer::{AppsPage, Change as FeedChange, FeedEvent};
 use setpoint_api::question::{AppsOrder, AppsQuestion, OrderKind, OrderRequest};
 use setpoint_api::{Agent, Caller};
-use setpoint_core::name::Actor;
+use setpoint_core::name::{Actor, VersionId};
 use setpoint_core::time::Span;
 use setpoint_store_git::Change;
+use setpoint_testbed::kube::free_ports;
 use tokio::time::timeout;
 
+use super::web;
 use crate::agent::inside::{Inside, runtime};
 use crate::agent::lab::{Lab, app, control, write as document};
 use crate::agent::program::{output_of, program};
@@ -26,7 +29,7 @@ use crate::table::{Bar, Peer, Row, Table, Unit};
 
 const FLEETS: [usize; 4] = [100, 1_000, 10_000, 50_000];
 /// Requests of each kind.
-const REQUESTS: usize = 50;
+pub(super) const REQUESTS: usize = 50;
 /// Orders whose events are awaited.
 const ORDERS: usize = 20;
 /// Documents in one file.
@@ -58,7 +61,7 @@ pub(super) fn read_fleets(largest: usize, table: &mut Table) -> anyhow::Result<(
 type Figure = (String, String, f64, Option<f64>);
 
 /// The units of the suite.
-const UNITS: [&str; 3] = ["s", "ms", "kB"];
+const UNITS: [&str; 5] = ["s", "ms", "kB", "MB", "polls"];
 
 /// Measures one fleet in this process. Returns its rows as JSON.
 pub fn rows_of(apps: usize) -> anyhow::Result<String> {
@@ -72,7 +75,7 @@ fn name(number: usize) -> String {
 }
 
 /// Creates a lab with this many apps. Every tenth is in production.
-fn lab(apps: usize) -> anyhow::Result<Lab> {
+fn lab(apps: usize) -> anyhow::Result<(Lab, VersionId)> {
     let lab = Lab::new()?;
     let mut changes: Vec<Change> = vec![control("machine", "Target", "{ kind: memory }")?];
     let numbers: Vec<usize> = (0..apps).collect();
@@ -91,12 +94,15 @@ fn lab(apps: usize) -> anyhow::Result<Lab> {
         }
         changes.push(document(&format!("setpoint/apps-{file}.yaml"), documents)?);
     }
-    lab.commit(&changes)?;
-    Ok(lab)
+    let head = lab.commit(&changes)?;
+    Ok((lab, head))
 }
 
 async fn read(apps: usize, figures: &mut Vec<Figure>) -> anyhow::Result<()> {
-    let lab = lab(apps)?;
+    let (lab, head) = lab(apps)?;
+    let [port] = free_ports();
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    lab.serve(&web::settings(&lab, address)?)?;
     let before = resident()?;
     let begun = Stopwatch::start();
     let agent = Inside::start(&lab).await?;
@@ -135,6 +141,7 @@ async fn read(apps: usize, figures: &mut Vec<Figure>) -> anyhow::Result<()> {
     let (half, most) = time_events(&agent, &caller, apps).await?;
     add("an order is recorded → its event, p50", "ms", half, None);
     add(&format!("an order is recorded → its event, worst of {ORDERS}"), "ms", most, None);
+    web::measure(&agent, &lab, address, head.as_str(), &mut add).await?;
     agent.stop().await
 }
 
@@ -180,12 +187,12 @@ async fn until_change(events: &mut Parts<FeedEvent>, wanted: &FeedChange) -> any
     bail!("the feed has ended")
 }
 
-fn milliseconds(begun: &Stopwatch) -> f64 {
+pub(super) fn milliseconds(begun: &Stopwatch) -> f64 {
     begun.elapsed().as_secs_f64() * 1e3
 }
 
 /// Returns the resident memory of this process, in kilobytes.
-fn resident() -> anyhow::Result<f64> {
+pub(super) fn resident() -> anyhow::Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
     size.context("the kernel reports memory in another form than expected")

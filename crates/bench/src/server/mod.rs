@@ -1,7 +1,9 @@
-//! The API at the size of fleets: an agent that holds 100 to 50,000 apps on a target in memory, read
-//! by one reader.
+//! The server at the size of fleets: an agent that holds 100 to 50,000 apps on a target in memory. Its
+//! API is read by one reader, and its pages over HTTP.
 
+mod connection;
 mod fleet;
+mod web;
 
 pub use fleet::rows_of;
 
