@@ -45,8 +45,9 @@ pub(super) fn run(arguments: &Init, _: &Context, output: &mut impl Write) -> Res
     writeln!(output, "created {} with commit {}", made.repository.display(), &made.version[..12])?;
     writeln!(output, "created {}", made.bootstrap.display())?;
     writeln!(output, "\nnext:\n  setpoint run --config {shown}/bootstrap.yaml --data {shown}/data")?;
-    writeln!(output, "  open http://{listen} once it runs    it prints a link that creates the first account")?;
-    writeln!(output, "  git clone {shown}/state.git work    change something, commit and push it")?;
+    writeln!(output, "      runs the agent, and prints a link to its web pages at http://{listen}")?;
+    writeln!(output, "  git clone {shown}/state.git work")?;
+    writeln!(output, "      then change something, commit and push it")?;
     Ok(Exit::Done)
 }
 

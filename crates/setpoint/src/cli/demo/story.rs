@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 
 use setpoint_api::answer::{AppDetail, AppState};
 use setpoint_api::question::{OrderKind, OrderRequest};
@@ -19,6 +20,7 @@ use super::super::run::{could_not, told_to_stop};
 use super::stage::Stage;
 use super::teller::Teller;
 use crate::agent::bootstrap::Bootstrap;
+use crate::doors;
 
 /// The number of files of the app that is being created when the agent is killed.
 const FLEET: usize = 400;
@@ -223,6 +225,15 @@ async fn prove<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Resul
     Err(could_not("the ledger is not sound; report this as a bug"))
 }
 
+/// Returns this program as another terminal finds it: `setpoint` if it was found on the PATH, else its
+/// absolute path, for example after `cargo run`.
+fn program() -> String {
+    let invoked = doors::arguments().next().map(PathBuf::from);
+    let is_path = |invoked: &PathBuf| invoked.components().count() > 1;
+    let path = invoked.filter(is_path).and_then(|invoked| doors::absolute(&invoked).ok());
+    path.map_or_else(|| "setpoint".to_owned(), |path| path.display().to_string())
+}
+
 async fn stay<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result<(), Failure> {
     if let Some(link) = stage.set_up_link() {
         teller
@@ -230,12 +241,12 @@ async fn stay<W: Write>(stage: &mut Stage, teller: &mut Teller<'_, W>) -> Result
         teller.seen(&link)?;
     }
     teller.chapter("Or try, in another terminal:")?;
-    let data = stage.data();
+    let (program, data) = (program(), stage.data());
     let data = data.display();
     for command in ["status", "why hello", "get fleet", "drift", "history --limit 20", "plan"] {
-        teller.act(&format!("setpoint --data {data} {command}"))?;
+        teller.act(&format!("{program} --data {data} {command}"))?;
     }
-    teller.act(&format!("setpoint --data {data} suspend fleet --for 5m --reason \"trying things\""))?;
+    teller.act(&format!("{program} --data {data} suspend fleet --for 5m --reason \"trying things\""))?;
     teller.act(&format!("echo mine > {}", stage.managed("config/greeting").display()))?;
     teller.act("Ctrl-C stops it and removes everything.")?;
     told_to_stop().await
