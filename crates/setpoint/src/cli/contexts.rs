@@ -139,7 +139,9 @@ impl Contexts {
         let address = wanted.trim_end_matches('/');
         let found = contexts.get(wanted).or_else(|| contexts.values().find(|server| server.url == address));
         found.map(Some).ok_or_else(|| {
-            let text = format!("there is no sign-in for {wanted}: run `setpoint login {wanted}` first");
+            let text = format!(
+                "there is no context `{wanted}`: `setpoint context` lists all, and `setpoint login URL` adds one"
+            );
             Failure::Told(Exit::CouldNotRun, text)
         })
     }

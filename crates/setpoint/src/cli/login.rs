@@ -42,7 +42,7 @@ pub(super) struct Login {
     /// PEM file with the CA certificates of the server [default: those of the system]
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
-    /// Name of the context [default: the host of the server]
+    /// Name of the context [default: the address without `https://`]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -147,13 +147,18 @@ fn name_of(url: &str) -> String {
     url.split_once("://").map_or(url, |(_, rest)| rest).to_owned()
 }
 
+fn unknown_context(name: &str) -> String {
+    format!("there is no context `{name}`: `setpoint context` lists all")
+}
+
 pub(super) fn logout(arguments: Logout, context: &Context, output: &mut impl Write) -> Result<Exit, Failure> {
     let mut contexts = Contexts::read(context.contexts.as_deref())?;
     let name = arguments.name.or_else(|| contexts.content.current.clone());
-    let Some(saved) = name.as_ref().and_then(|name| contexts.content.contexts.remove(name)) else {
-        return Err(could_not("there is no such context: `setpoint context` lists them".to_owned()));
+    let Some(name) = name else {
+        return Err(could_not("no context is chosen: name one of those that `setpoint context` lists".to_owned()));
     };
-    contexts.content.current = contexts.content.current.filter(|current| Some(current) != name.as_ref());
+    let Some(saved) = contexts.content.contexts.remove(&name) else { return Err(could_not(unknown_context(&name))) };
+    contexts.content.current = contexts.content.current.filter(|current| *current != name);
     contexts.write()?;
     let ended = match &saved.credentials {
         // Only an administrator can revoke a token.
@@ -176,7 +181,7 @@ pub(super) fn choose(arguments: Choose, context: &Context, output: &mut impl Wri
     let mut contexts = Contexts::read(context.contexts.as_deref())?;
     if let Some(name) = arguments.name {
         if !contexts.content.contexts.contains_key(&name) {
-            return Err(could_not(format!("there is no context {name}: `setpoint context` lists them")));
+            return Err(could_not(unknown_context(&name)));
         }
         contexts.content.current = Some(name);
         contexts.write()?;
