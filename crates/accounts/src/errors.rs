@@ -84,15 +84,15 @@ impl From<PasswordError> for AccountsError {
 /// The reason why a password is refused when it is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
-    #[error("the password is shorter than {limit} bytes: use several words")]
+    #[error("it has fewer than {limit} characters; use several words")]
     TooShort { limit: usize },
-    #[error("the password is longer than {limit} bytes: use a shorter one")]
+    #[error("it has more than {limit} bytes; use a shorter one")]
     TooLong { limit: usize },
-    #[error("the password equals the name of the account: use another one")]
+    #[error("it is the name of the account; use another one")]
     EqualsName,
-    #[error("the password repeats a few characters: use several words")]
+    #[error("it repeats a few characters; use several words")]
     TooUniform,
-    #[error("the password is in lists of common passwords: use several words that do not belong together")]
+    #[error("it is in lists of common passwords; use several words that do not belong together")]
     Common,
 }
 

@@ -167,7 +167,9 @@ struct SetUpQuery {
 }
 
 async fn set_up_page(State(shared): SharedState, Query(query): Query<SetUpQuery>) -> Html<String> {
-    let view = SetUpView { token: query.token, ..SetUpView::default() };
+    // If this cannot be read, the form is shown, and sending it reports the problem.
+    let is_used = shared.accounts.is_set_up().await.unwrap_or(false);
+    let view = SetUpView { token: query.token.filter(|_| !is_used), ..SetUpView::default() };
     Html(set_up::page(&chrome(&shared, "Set up"), &view))
 }
 
@@ -196,7 +198,10 @@ async fn set_up(
             Err(error) => error.to_string(),
         },
         Err(SetUpError::Account { source }) => whole(&source),
-        Err(error @ SetUpError::InvalidLink) => error.to_string(),
+        Err(SetUpError::InvalidLink) => {
+            let page = set_up::page(&chrome(&shared, "Set up"), &SetUpView::default());
+            return (StatusCode::BAD_REQUEST, Html(page)).into_response();
+        }
     };
     not_set_up(&shared, form, problem)
 }

@@ -220,6 +220,8 @@ async fn the_set_up_link_creates_one_administrator_once() {
     assert_eq!(send(&token, "short").await, 400, "a refused password leaves the link valid");
     assert_eq!(send(&token, PASSWORD).await, 303);
     assert_eq!(send(&token, PASSWORD).await, 400, "it is used up");
+    let page = Browser::new(address).get(&format!("/set-up?token={token}")).await.body;
+    assert!(page.contains("was used or has expired") && !page.contains("<form"), "{page}");
     agent.stop().await;
     let agent = lab.start().await;
     assert_eq!(agent.set_up_token(), None, "there is an account");
