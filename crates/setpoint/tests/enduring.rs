@@ -170,7 +170,7 @@ async fn an_effect_that_is_late_does_not_leave_and_its_intent_is_closed() {
     let target = Arc::new(Blocked { inner, clock, hung, left: Mutex::default() });
     let started = scene.clock.now();
     let mut handle = scene.start_on(Arc::<Blocked>::clone(&target), &[&shop, &zoo]).await;
-    until(&mut handle, &shop, |_| scene.records().contains("could not leave in time")).await;
+    until(&mut handle, &shop, |_| scene.records().contains("could not be sent in time")).await;
     let waited = scene.clock.now().since(started);
     assert!(waited >= Span::seconds(5) && waited <= Span::seconds(6), "it waited {waited} for its turn");
     assert_eq!(target.left.lock().expect("no test panics in here").len(), 0);

@@ -50,7 +50,13 @@ impl Cluster {
         let now = self.now();
         if now > fence.leave_by || now > fence.land_by {
             let late = now.since(fence.leave_by.min(fence.land_by));
-            return vec![refused(RefusalClass::Fenced, format!("the effect is {late} late: decide again")); steps];
+            return vec![
+                refused(
+                    RefusalClass::Fenced,
+                    format!("the change is {late} late and was not sent: Setpoint reads the object again and retries")
+                );
+                steps
+            ];
         }
         let identity = match self.visit().await {
             Ok(identity) => identity,
@@ -197,7 +203,7 @@ impl Cluster {
         place: &Place,
     ) -> Result<Shared, Outcome> {
         let moved_on = || {
-            let detail = format!("{} has changed since this was decided: decide again", resource.key);
+            let detail = format!("{} has changed since it was read: Setpoint reads it again and retries", resource.key);
             refused(RefusalClass::Conflict, detail)
         };
         let object = match self.api.get(place, Form::Whole, behalf(work)).await {
@@ -284,7 +290,10 @@ impl Cluster {
     ) -> Result<Outcome, Outcome> {
         let Shared { expect, sharing, over: Some(object) } = self.shared_now(work, resource, expect, place).await?
         else {
-            return Err(refused(RefusalClass::Unavailable, format!("{} was not read: decide again", resource.key)));
+            return Err(refused(
+                RefusalClass::Unavailable,
+                format!("{} was not read: Setpoint reads it again and retries", resource.key),
+            ));
         };
         let tools: Vec<Arc<str>> = work.step.claim.folding.iter().flat_map(|folding| folding.names()).collect();
         let unreadable = |error: BadManagedFields| refused(RefusalClass::Unavailable, error.to_string());

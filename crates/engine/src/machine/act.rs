@@ -225,8 +225,11 @@ impl Machine {
         }
         let late = now > fence.leave_by && !Mutant::LeaveLate.is_on();
         if !may_act || late {
-            let refusal =
-                Refusal { class: RefusalClass::Fenced, detail: "it could not leave in time".into(), retry_after: None };
+            let refusal = Refusal {
+                class: RefusalClass::Fenced,
+                detail: "it could not be sent in time".into(),
+                retry_after: None,
+            };
             let outcomes = work.iter().map(|_| Outcome::Refused { refusal: refusal.clone() }).collect();
             return self.conclude(app, outcomes);
         }
@@ -368,8 +371,8 @@ impl Machine {
         self.append(entries, BTreeMap::new(), Then::PlanEnded { app: app.clone() });
     }
 
-    /// Handles a batch that another one made impossible: nothing of it happened, so the app is
-    /// observed and decided on again.
+    /// Handles a batch that another one overtook. None of its steps was carried out, so the engine
+    /// observes the app and decides again.
     pub(super) fn overtaken(&mut self, app: &AppId) {
         self.set_phase(app, Phase::Idle);
         self.timers.set_no_later(Timer::Look(app.clone()), self.now + Span::seconds(1));

@@ -247,7 +247,7 @@ impl Executor {
         let began = clock.elapsed();
         let turn = timeout_at(clock.instant_of(fence.leave_by), turns.acquire()).await;
         let (Ok(Ok(_turn)), true) = (turn, clock.now() <= fence.leave_by) else {
-            return fenced(steps, "it could not leave in time: decide again");
+            return fenced(steps, "it could not be sent in time: Setpoint reads the object again and retries");
         };
         self.waited(Call::Execute, began);
         let unknown = |_| {

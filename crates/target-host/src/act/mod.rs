@@ -50,7 +50,10 @@ impl Host {
         let now = self.now();
         if now > fence.leave_by || now > fence.land_by {
             let late = now.since(fence.leave_by.min(fence.land_by));
-            let outcome = refused(RefusalClass::Fenced, format!("the effect is {late} late: decide again"));
+            let outcome = refused(
+                RefusalClass::Fenced,
+                format!("the change is {late} late and was not made: Setpoint reads the object again and retries"),
+            );
             return vec![outcome; work.len()];
         }
         let root = match self.visit() {

@@ -12,7 +12,7 @@ use crate::wire::WireError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
     /// It was too late to send the effect.
-    #[error("the request could not leave in time: decide again")]
+    #[error("the request could not be sent in time: Setpoint reads the object again and retries")]
     Late,
     /// The declaration cannot be written as a request.
     #[error("the object cannot be sent: {detail}")]

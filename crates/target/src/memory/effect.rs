@@ -30,7 +30,10 @@ impl MemoryWorld {
     fn admit(&mut self, step: &Step, fence: Fence, now: Timestamp) -> Result<(), Refusal> {
         if now > fence.leave_by || now > fence.land_by {
             let late = now.since(fence.leave_by.min(fence.land_by));
-            return Err(refusal(RefusalClass::Fenced, format!("the effect is {late} late: decide again")));
+            return Err(refusal(
+                RefusalClass::Fenced,
+                format!("the change is {late} late and was not made: Setpoint reads the object again and retries"),
+            ));
         }
         if step.claim.target != self.identity {
             let (found, expected) = (&self.identity, &step.claim.target);
