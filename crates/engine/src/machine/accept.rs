@@ -392,7 +392,7 @@ impl Machine {
             .with_data("revision", revision.to_string())
             .with_data("problem", problem.as_str());
         self.append(vec![entry], BTreeMap::new(), Then::Nothing);
-        let text = format!("{revision} is refused for {app}: {problem}. The last accepted bundle stays");
+        let text = format!("{revision} is refused for {app}, and the accepted version stays in force: {problem}");
         self.tell(NoteKind::Refused, app.to_string(), text);
     }
 
@@ -436,7 +436,7 @@ impl Machine {
         });
         let Some(revision) = offered else { return };
         let problem = "the ledger cannot record it";
-        let text = format!("{revision} is refused for {app}: {problem}. The last accepted bundle stays");
+        let text = format!("{revision} is refused for {app}, and the accepted version stays in force: {problem}");
         if let Some(kept) = self.apps.get_mut(app) {
             kept.refused = Some(Refused { revision, problem: problem.to_owned(), at: self.now });
         }

@@ -44,8 +44,8 @@ use crate::show::Screen;
 /// Hold real systems at the state you declare
 ///
 /// Setpoint pulls declared state from versioned stores, admits a version only through gates, and
-/// continuously holds real systems at it. It names the author of each drift, proves its own
-/// actions, and measures the results.
+/// continuously holds real systems at it. It names the author of drift where the target knows one,
+/// proves its own actions, and measures the results.
 #[derive(Debug, Parser)]
 #[command(name = "setpoint", version, after_long_help = TODAY, after_help = TODAY)]
 struct Arguments {

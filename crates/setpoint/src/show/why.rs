@@ -36,7 +36,7 @@ fn headline(summary: &AppSummary) -> Painted {
             "everything that the accepted version declares is in place and healthy"
         }
         AppState::Converged => "everything declared is in place and healthy",
-        AppState::Progressing => "it is being changed, or observed for the first time",
+        AppState::Progressing => "it is being changed or observed, or its objects are not healthy yet",
         AppState::OutOfSync => "some objects are not as declared, and are not being changed",
         AppState::Degraded => "everything declared is in place, but not healthy",
         AppState::Suspended => "nothing is written to it for now",
