@@ -39,7 +39,7 @@ impl NewSession {
     }
 }
 
-/// The addresses that are remembered for each account, the latest ones.
+/// The number of addresses remembered for each account. The latest ones are kept.
 const KNOWN_ADDRESSES: i64 = 32;
 
 /// An address that was not used for this long is forgotten.

@@ -69,9 +69,11 @@ pub enum Ground<'a> {
     Declared(&'a Value),
 }
 
-/// Returns the conflicts outside that ground. Our own marks are always ours, and the maps that
-/// contain them belong to no one. Forcing is right exactly when there are conflicts and none is
-/// outside: fields that others may set are not sent while others own them.
+/// Returns the conflicts about fields that an apply may not take back. Our own marks are always ours,
+/// and the maps that contain them belong to no one.
+///
+/// If there are conflicts and none of them is returned, the apply may be forced. Fields that others
+/// may set cause no conflict: they are not sent while others own them.
 pub fn outside<'c>(conflicts: &'c [Conflict], ground: &Ground<'_>) -> Vec<&'c Conflict> {
     let marks = mark_paths().into_iter().flat_map(with_its_map);
     let marks: Vec<String> = marks.map(|path| path.to_server_text()).collect();

@@ -37,7 +37,8 @@ pub(crate) async fn logs(
     let mut logs = stored_logs(connection, &keys).await.map_err(damaged)?;
     for Witness { origin, checkpoint, is_anchor } in witnesses(options, &keys)? {
         if !logs.contains_key(&origin) {
-            // Even its first record is lost. Without a row the log could not be reported as behind.
+            // The database has lost all records of this log. A row for it lets the log be reported as
+            // behind its checkpoint.
             let mut script = Script::default();
             let log = new_log(&mut script, &logs, &origin);
             script.send(connection).await.map_err(|error| damaged(unread(error)))?;

@@ -97,7 +97,8 @@ fn spec_with_content_from(manifest: &mut Manifest) -> Option<&mut Fields> {
     }
 }
 
-/// Returns text as text, so that differences can be read.
+/// Returns the field for a content: `content` for UTF-8, so that people can read differences, else
+/// `contentBase64`.
 fn value_of(blob: &Blob) -> (&'static str, Value) {
     match std::str::from_utf8(&blob.bytes) {
         Ok(text) => ("content", Value::str(text)),

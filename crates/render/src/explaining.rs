@@ -81,8 +81,8 @@ fn plain_inputs<'a>(request: &'a Request<'_>, recordings: &Recordings<'_>) -> Re
     Ok(plain)
 }
 
-/// Reads those of an input's files that declare resources, unchanged. The other files are content
-/// of a resource.
+/// Reads the files of an input that declare resources, and does not render them. The other files are
+/// the content of resources.
 fn written(
     input: &Input,
     tree: &dyn Tree,

@@ -31,7 +31,7 @@ pub struct Wanted<'a> {
     pub is_restricted: bool,
 }
 
-/// The reason why another program rendered nothing.
+/// An error of an external renderer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGiven {
     /// The program refused the content of the version, and will refuse it again.

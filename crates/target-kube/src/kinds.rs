@@ -55,7 +55,7 @@ impl Kinds for ClusterKinds {
     }
 
     fn wave(&self, body: &Value) -> i32 {
-        // A version with an invalid number was refused before.
+        // A version with an invalid wave was refused before it came here.
         order::wave(body).ok().flatten().unwrap_or(0)
     }
 

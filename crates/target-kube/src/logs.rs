@@ -233,7 +233,7 @@ fn pods_of<'g>(grown: &'g Grown, question: &LogQuestion) -> Result<Vec<&'g Speci
     let Some((kind, name)) = &question.object else { return Ok(grown.pods().collect()) };
     let mut pods = Vec::new();
     let mut found = false;
-    // Everything below an object comes after it and is deeper.
+    // The positions are in depth-first order: what an object owns follows it, with a greater depth.
     let mut within = None;
     for (index, depth, _) in &grown.positions {
         let specimen = &grown.specimens[*index];

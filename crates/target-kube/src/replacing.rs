@@ -20,7 +20,7 @@ use crate::act::{never_there, refusal_of};
 use crate::cluster::Cluster;
 use crate::requests::{Behalf, Form, Manner, Place, Urgency};
 
-/// The number of characters in which a stand-in's name differs from the real one.
+/// The number of characters at the end of a stand-in's name that replace those of the real name.
 const UNLIKE: usize = 8;
 /// From this length on, a name may be close to the limit of its kind.
 const LONG: usize = 24;

@@ -76,7 +76,7 @@ impl fmt::Debug for RemoteServer {
     }
 }
 
-/// The reason why an address is not one of a server.
+/// An address, or its CA certificates, that cannot be used to reach a server.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidServer {
     #[error(

@@ -347,9 +347,9 @@ pub struct Window {
 /// The start times and the effect of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WindowTime {
-    /// Declared changes are applied only in windows of this variant.
+    /// Declared changes are applied only while a window of this variant is open.
     Allow(Cron),
-    /// Declared changes are not applied.
+    /// Declared changes are not applied while the window is open.
     Deny(Cron),
 }
 

@@ -147,7 +147,7 @@ impl Machine {
         self.holdings.spent_by_fleet(self.now) + self.reserved
     }
 
-    /// Returns other apps' interest in the keys of this one.
+    /// Returns those keys that another app claims or declares, with that app.
     pub(super) fn elsewhere(
         &self,
         app: &AppId,

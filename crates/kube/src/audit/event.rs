@@ -99,7 +99,7 @@ pub struct Read {
     pub malformed: usize,
 }
 
-/// Reads one event; `None` if it can explain nothing.
+/// Reads one event. Returns `None` for an event that explains no change, such as a read.
 pub fn read_event(bytes: &[u8]) -> Result<Option<AuditEvent>, Malformed> {
     let line = bytes.trim_ascii();
     if line.last() != Some(&b'}') {

@@ -41,7 +41,9 @@ pub enum PathError {
     NoLast,
     #[error("wildcard is not supported in the path of a source: name one element")]
     Wildcard,
-    #[error("list path element must contain fieldName=fieldValue for element to match: `{part}`: write it so")]
+    #[error(
+        "list path element must contain fieldName=fieldValue for element to match: `{part}`: write, for example, `[name=web]`"
+    )]
     NoPair { part: String },
     #[error("`{part}` is not a valid pattern")]
     Pattern { part: String, source: BadPattern },

@@ -64,11 +64,11 @@ pub enum GeneratorError {
     NoName,
     #[error("configmap {name} illegally repeats the key {key}: give each value a key of its own")]
     Repeated { name: Arc<str>, key: ToldKey },
-    #[error("invalid literal source {literal}, expected key=value: write it so")]
+    #[error("invalid literal source {literal}, expected key=value: write a name, `=` and a value")]
     Literal { literal: Arc<str> },
     /// A literal without a key may be a secret as a whole.
     #[error(
-        "invalid literal source {number} of the secret `{name}`, which is not shown, expected key=value: write it so"
+        "invalid literal source {number} of the secret `{name}`, which is not shown, expected key=value: write a name, `=` and a value"
     )]
     SecretLiteral {
         name: Arc<str>,

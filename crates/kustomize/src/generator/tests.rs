@@ -76,7 +76,7 @@ fn mistakes_name_the_generator_and_what_to_do() {
         told(generator(&["a=1", "a=2"])),
         "configmap settings illegally repeats the key `a`: give each value a key of its own"
     );
-    assert_eq!(told(generator(&["a"])), "invalid literal source a, expected key=value: write it so");
+    assert_eq!(told(generator(&["a"])), "invalid literal source a, expected key=value: write a name, `=` and a value");
     let missing = Generator { envs: vec!["none.env".into()], ..generator(&[]) };
     assert_eq!(told(missing), "env source files of `settings`: cannot read a file");
 }
@@ -96,7 +96,7 @@ fn mistakes_in_a_secret_do_not_tell_what_may_be_a_part_of_it() {
     };
     assert_eq!(
         told(&["a=1", "hunter2password"], &[]),
-        "invalid literal source 2 of the secret `settings`, which is not shown, expected key=value: write it so"
+        "invalid literal source 2 of the secret `settings`, which is not shown, expected key=value: write a name, `=` and a value"
     );
     assert_eq!(
         told(&["a=1", "a=2"], &[]),

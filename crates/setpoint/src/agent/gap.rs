@@ -36,7 +36,7 @@ pub struct Shown {
     pub witness: Option<PathBuf>,
     /// The number of existing records.
     pub present: u64,
-    /// The state in which it was found.
+    /// The state of the ledger before the gap was recorded.
     pub standing: Standing,
     /// True if the gap was recorded.
     pub recorded: bool,

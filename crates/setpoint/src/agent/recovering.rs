@@ -1,6 +1,5 @@
-//! Starts an installation over after its data directory was lost: the objects that its stores
-//! declare now are observed on its targets, and claimed again if they exist. [`crate::recover`] has
-//! the rules.
+//! Restores the claims of an installation whose data directory was lost: observes the objects that
+//! its stores declare now, and claims those that exist. [`crate::recover`] has the rules.
 
 use std::collections::BTreeMap;
 

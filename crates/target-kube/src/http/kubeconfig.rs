@@ -155,7 +155,7 @@ fn text<'d>(node: Node<'d>, field: &str) -> Result<Option<&'d str>, String> {
 }
 
 fn refuse(node: Node<'_>, what: &str, refused: &[(&str, &str)], known: &[&str]) -> Result<(), String> {
-    let Kind::Mapping(entries) = node.kind() else { return Err(format!("the {what} is not a map: write its fields")) };
+    let Kind::Mapping(entries) = node.kind() else { return Err(format!("the {what} has no fields: expected a map")) };
     for (key, value) in entries.iter() {
         let Kind::Scalar(field) = key.kind() else {
             return Err(format!("the {what} has a field whose name is not a string: remove it"));

@@ -107,8 +107,8 @@ struct State {
     unlisted: BTreeMap<StreamId, String>,
     /// The kinds that may be watched only namespace by namespace.
     restricted: BTreeSet<Arc<str>>,
-    /// All kinds and namespaces that were asked for, so that the namespaces of a restricted kind
-    /// are known.
+    /// All requested kinds and namespaces. They contain the namespaces to watch for a restricted
+    /// kind.
     asked: BTreeSet<StreamId>,
     /// The observed objects without our label.
     unlabelled: BTreeMap<Key, Unlabelled>,
