@@ -1,4 +1,5 @@
 //! `cargo xtask docs`: builds the book of `docs/` with mdBook, as HTML in `target/book`.
+//! `cargo xtask openapi`: writes the OpenAPI document of the API.
 
 use anyhow::ensure;
 
@@ -18,6 +19,12 @@ pub(crate) fn run() -> anyhow::Result<bool> {
         println!("docs: {}", output.join("index.html").display());
     }
     Ok(built)
+}
+
+/// Writes `docs/openapi.json` with the example of setpoint-api that generates it.
+pub(crate) fn openapi() -> anyhow::Result<bool> {
+    let example = ["run", "--quiet", "--package", "setpoint-api", "--example", "openapi", "--features", "openapi"];
+    process::succeeds(process::program("cargo", &example))
 }
 
 /// Returns the program: that on the PATH, else that in the cache, where it is installed once.

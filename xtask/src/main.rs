@@ -47,6 +47,7 @@ Usage: cargo xtask <chore>
                                    compare generated kustomizations with kustomize (default: 10,000)
   baseline kustomize               record what kustomize makes of the fixtures of crates/kustomize
   docs                             build the book of docs/ with mdBook, installed once, in target/book
+  openapi                          write docs/openapi.json, the OpenAPI document of the API
   recording                        play `setpoint demo` and draw it as docs/demo.svg
 
 Examples:
@@ -85,6 +86,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["fuzz", "kustomize", options @ ..] => peer::fuzz(options),
         ["baseline", "kustomize"] => peer::baseline(),
         ["docs"] => docs::run(),
+        ["openapi"] => docs::openapi(),
         ["recording"] => recording::run(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -36,6 +36,7 @@ pub struct Problem {
 
 /// The kind of a problem; each is one HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
     /// 400: the request itself is invalid.

@@ -19,15 +19,20 @@ use setpoint_core::report::{Why, Withheld};
 use setpoint_core::time::Timestamp;
 use setpoint_core::version::Revision;
 
+#[cfg(feature = "openapi")]
+use crate::openapi::model;
+
 /// The number of requests sent since the agent started, by verb: `get`, `list`, `watch`, `apply`,
 /// `dry-run`, …
 pub type Tally = BTreeMap<String, u64>;
 
 /// The state of all apps, stores and targets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
     /// The agent's own time.
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub now: Timestamp,
     /// The position in the change feed before this was read: later changes may concern it.
     #[serde(default)]
@@ -45,6 +50,7 @@ pub struct Overview {
 
 /// The state of the ledger, and with it whether the agent may act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerStanding {
     /// This agent is the writer of the log and may act.
@@ -82,13 +88,17 @@ impl Readiness {
 
 /// The state of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StoreStanding {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::StoreName))]
     pub store: StoreName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::VersionId>))]
     pub head: Option<VersionId>,
     /// The time of its last successful response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
     pub answered: Option<Timestamp>,
     pub stale: bool,
     /// The number of consecutive failed polls. The reason for the last failure is `problem`.
@@ -99,17 +109,21 @@ pub struct StoreStanding {
 
 /// A connected target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TargetStanding {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::TargetName))]
     pub target: TargetName,
     /// The kind of system, as in its document.
     #[serde(default)]
     pub kind: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::TargetIdentity))]
     pub identity: TargetIdentity,
     /// The number of apps that are managed on it.
     #[serde(default)]
     pub apps: usize,
     /// Empty if requests are not counted.
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u64>))]
     pub requests: Tally,
     /// A limitation in how it is managed, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,13 +131,16 @@ pub struct TargetStanding {
     /// The time until which Setpoint does not contact it, because it failed too often. Afterwards,
     /// nothing is deleted there before everything on it has been read once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
     pub left_alone_until: Option<Timestamp>,
 }
 
 /// A target whose identity is not known yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UnreachedTarget {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::TargetName))]
     pub target: TargetName,
     /// The kind of system, as in its document.
     #[serde(default)]
@@ -131,11 +148,13 @@ pub struct UnreachedTarget {
     pub problem: String,
     /// The apps that wait for it. Apps that were never managed are missing from the apps of the
     /// overview.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::AppId>))]
     pub waiting: Vec<AppId>,
 }
 
 /// The state of an app, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AppState {
     /// All declared objects were observed in place and healthy.
@@ -162,6 +181,7 @@ pub enum AppState {
 /// A problem of an app that its state does not show: the app may be exactly as its accepted version
 /// declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AppProblem {
     /// The newest version is refused.
@@ -193,8 +213,10 @@ impl fmt::Display for AppProblem {
 
 /// A summary of an app, for one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AppSummary {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
     /// The component and the environment of its document; empty if it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -208,16 +230,21 @@ pub struct AppSummary {
     /// Everything else that is wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<AppProblem>,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::TargetIdentity))]
     pub target: TargetIdentity,
-    /// The name of the target; `None` if no Target document leads to it.
+    /// The name of the target; absent if no Target document leads to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::TargetName>))]
     pub target_name: Option<TargetName>,
     /// The system that its document points to, if it is not `target`, which has the objects it
     /// owns. The app is frozen until that changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::TargetIdentity>))]
     pub moved_to: Option<TargetIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Accepted>))]
     pub accepted: Option<Accepted>,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Health))]
     pub health: Health,
     /// The number of resources it declares.
     pub resources: usize,
@@ -236,6 +263,7 @@ pub struct AppSummary {
     pub set_back: Option<SetBack>,
     /// The requests for this app alone. Requests for several apps are counted with the target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u64>))]
     pub requests: Tally,
 }
 
@@ -251,13 +279,14 @@ pub struct Fleet {
 
 /// One page of apps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AppsPage {
     /// The position in the change feed before this was read: later changes may concern it.
     #[serde(default)]
     pub position: u64,
     pub apps: Vec<AppSummary>,
-    /// The value of `after` for the next page; `None` on the last one.
+    /// The value of `after` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// The number of apps on all pages.
@@ -270,6 +299,7 @@ pub struct AppsPage {
 
 /// An event of the change feed: something has changed, and can be read again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedEvent {
     /// The position in the feed, from which a reader can continue.
@@ -280,15 +310,19 @@ pub struct FeedEvent {
 
 /// A change that a reader of the feed may want to read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Change {
     App {
+        #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
         app: AppId,
     },
     Store {
+        #[cfg_attr(feature = "openapi", schema(value_type = model::StoreName))]
         store: StoreName,
     },
     Target {
+        #[cfg_attr(feature = "openapi", schema(value_type = model::TargetName))]
         target: TargetName,
     },
     /// Events are missing, because the reader was too slow or its position is not known: read
@@ -299,8 +333,10 @@ pub enum Change {
 /// An older version than the accepted one: the branch was set back, or a mirror lags. Setpoint does
 /// not follow it by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SetBack {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Revision))]
     pub offered: Revision,
     /// The command that follows it.
     pub command: String,
@@ -315,6 +351,7 @@ impl fmt::Display for SetBack {
 
 /// All details of an app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AppDetail {
     /// The position in the change feed before this was read: later changes may concern it.
@@ -322,10 +359,13 @@ pub struct AppDetail {
     pub position: u64,
     pub summary: AppSummary,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Accepted>))]
     pub last_good: Option<Accepted>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Hold>))]
     pub hold: Option<Hold>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Suspension>))]
     pub suspension: Option<Suspension>,
     /// The newest version that was refused, while no newer one was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -334,24 +374,30 @@ pub struct AppDetail {
     pub versions: Vec<VersionNote>,
     pub resources: Vec<ResourceLine>,
     /// All changes that are withheld, with reasons.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Withheld>))]
     pub report: Vec<Withheld>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Drift>))]
     pub drifts: Vec<Drift>,
     /// Undeclared fields on its resources that Setpoint does not change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Drift>))]
     pub remarks: Vec<Drift>,
     /// A limitation in how its target is managed, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_degraded: Option<String>,
     /// The time until which Setpoint does not contact its target, as in the overview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
     pub left_alone_until: Option<Timestamp>,
     /// The time when its window opens, if it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
     pub window_opens: Option<Timestamp>,
     /// Unhealthy objects, if the target can give the reason. At most a few dozen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unhealthy: Vec<Unhealthy>,
     /// Changes whose outcome is not known.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::IntentId>))]
     pub unsettled: Vec<IntentId>,
     /// The comparison with another program that also renders its versions, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -360,6 +406,7 @@ pub struct AppDetail {
 
 /// A comparison of another program's renders with those of Setpoint. It has no effect on the app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowStanding {
     /// The digest of the other program.
@@ -387,9 +434,12 @@ impl ShadowStanding {
 
 /// A version that another program renders differently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowedVersion {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Revision))]
     pub revision: Revision,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub at: Timestamp,
     /// The differences, one per line: resources and fields, never values.
     pub differences: Vec<String>,
@@ -397,9 +447,12 @@ pub struct ShadowedVersion {
 
 /// An unhealthy object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Unhealthy {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Key))]
     pub key: Key,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Health))]
     pub health: Health,
     /// The reason, in one line.
     pub reason: String,
@@ -407,14 +460,19 @@ pub struct Unhealthy {
 
 /// The objects of an app on its target, and the objects they own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AppTree {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::TargetIdentity))]
     pub target: TargetIdentity,
-    /// The name of the target; `None` if no Target document leads to it.
+    /// The name of the target; absent if no Target document leads to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::TargetName>))]
     pub target_name: Option<TargetName>,
     /// The agent's own time.
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub now: Timestamp,
     /// In display order: the objects that an object owns follow it, one level deeper.
     pub objects: Vec<TreeObject>,
@@ -423,9 +481,11 @@ pub struct AppTree {
     pub observed: bool,
     /// Their differences from the declaration, as last observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Drift>))]
     pub drifts: Vec<Drift>,
     /// Undeclared fields on them that Setpoint does not change, as last observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Drift>))]
     pub remarks: Vec<Drift>,
     /// Kinds or namespaces that could not be observed, one per line. Objects that are missing above
     /// because of this may exist.
@@ -434,28 +494,34 @@ pub struct AppTree {
 
 /// One object of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TreeObject {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Key))]
     pub key: Key,
     pub depth: usize,
-    /// The object that owns it; `None` for an object of the app itself.
+    /// The object that owns it; absent for an object of the app itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Key>))]
     pub owner: Option<Key>,
     /// The app declares it.
     pub declared: bool,
     /// The app has a claim to it. Objects that are owned by an object of the app have none.
     pub owned: bool,
     pub present: bool,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Health))]
     pub health: Health,
     /// The reason why it is not healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
     pub created: Option<Timestamp>,
 }
 
 /// A part of the logs of the pods of an app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LogPart {
     /// The sources of the logs, each `pod/container`. Sent first, and again with all sources when
@@ -472,18 +538,24 @@ pub enum LogPart {
 
 /// A version that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedVersion {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Revision))]
     pub revision: Revision,
     pub problem: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub at: Timestamp,
 }
 
 /// The description of a version by its store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct VersionNote {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::StoreName))]
     pub store: StoreName,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::VersionId))]
     pub version: VersionId,
     pub author: String,
     /// The first line of its message.
@@ -491,26 +563,30 @@ pub struct VersionNote {
     /// The rest of its message, at most 4,000 characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub at: Timestamp,
 }
 
 /// The identity of a caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Actor))]
     pub actor: Actor,
     /// The way of sign-in, such as `password` or `token`.
     pub via: String,
     /// The caller has all rights, whatever the documents contain.
     pub administrator: bool,
     /// The token that requests of this session which change something send in `x-csrf-token`;
-    /// `None` for a machine token, which needs none.
+    /// absent for a machine token, which needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csrf: Option<String>,
 }
 
 /// One record of the ledger, with the proof that it is in the signed log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecordProof {
     pub seq: u64,
@@ -521,8 +597,10 @@ pub struct RecordProof {
     /// The number of signed records.
     pub size: u64,
     /// The hash of the record.
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Digest))]
     pub leaf: Digest,
     /// The hashes that lead from the record to the root, as in RFC 6962.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Digest>))]
     pub path: Vec<Digest>,
     /// The signed checkpoint, with the root.
     pub checkpoint: String,
@@ -530,9 +608,11 @@ pub struct RecordProof {
 
 /// One version and its way through the apps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct VersionDetail {
     /// The agent's own time.
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub now: Timestamp,
     /// The position in the change feed before this was read: later changes may concern it.
     #[serde(default)]
@@ -549,21 +629,27 @@ pub struct VersionDetail {
 
 /// A version in one app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct VersionInApp {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
     /// The versions of all stores of the app.
     pub revision: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub at: Timestamp,
     pub outcome: VersionOutcome,
     /// The declared objects that the last version before it, at which the app converged, did not
     /// have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Key>))]
     pub created: Vec<Key>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Key>))]
     pub changed: Vec<Key>,
     /// The objects that are no longer declared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Key>))]
     pub removed: Vec<Key>,
     /// The number of further objects.
     #[serde(default)]
@@ -572,14 +658,17 @@ pub struct VersionInApp {
 
 /// The outcome of a version in one app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum VersionOutcome {
     Accepted {
         /// The time at which all objects were first observed in place and healthy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
         converged: Option<Timestamp>,
         /// The time at which a newer version was accepted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
         superseded: Option<Timestamp>,
     },
     Refused {
@@ -589,8 +678,10 @@ pub enum VersionOutcome {
 
 /// One declared or owned resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceLine {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Key))]
     pub key: Key,
     pub kind: String,
     pub declared: bool,
@@ -599,9 +690,11 @@ pub struct ResourceLine {
 
 /// One record of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryRecord {
     pub seq: u64,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub at: Timestamp,
     pub kind: String,
     pub subject: String,
@@ -614,10 +707,12 @@ pub struct HistoryRecord {
 ///
 /// `kind`, `subject`, `actor` and `text` are those of its newest record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryChange {
     /// The number of its newest record.
     pub seq: u64,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub at: Timestamp,
     pub kind: String,
     pub subject: String,
@@ -625,6 +720,7 @@ pub struct HistoryChange {
     pub text: String,
     /// The app that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::AppId>))]
     pub app: Option<AppId>,
     /// The kind of change in a word or two: `update`, `accept`, `suspend`, `drift`.
     pub what: String,
@@ -641,26 +737,36 @@ pub struct HistoryChange {
 
 /// One drift of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DriftRecord {
     pub seq: u64,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Key))]
     pub key: Key,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Cause))]
     pub cause: Cause,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Timestamp))]
     pub seen: Timestamp,
-    /// The time when it was corrected, or was observed to be gone; `None` if it was not.
+    /// The time when it was corrected, or was observed to be gone; absent if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
     pub healed: Option<Timestamp>,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Writer))]
     pub writer: Writer,
     /// The differences; empty if its body was erased or was too large to store.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Difference>))]
     pub differences: Vec<Difference>,
     /// The undeclared fields that were left unchanged. If there are any, `differences` is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub beside: Vec<Arc<str>>,
 }
 
 /// The plans of the requested apps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlanAnswer {
     pub apps: Vec<AppPlan>,
@@ -668,10 +774,13 @@ pub struct PlanAnswer {
 
 /// The steps that would be taken for one app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AppPlan {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Revision>))]
     pub revision: Option<Revision>,
     /// The plan is for the accepted version, and the stores now have an older one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -685,28 +794,38 @@ pub struct AppPlan {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Hold>))]
     pub hold: Option<Hold>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Suspension>))]
     pub suspension: Option<Suspension>,
     /// The time when its window opens, if it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Timestamp>))]
     pub window_opens: Option<Timestamp>,
     pub steps: Vec<PlanStep>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Withheld>))]
     pub report: Vec<Withheld>,
 }
 
 /// One step that would be taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlanStep {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Key))]
     pub key: Key,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Verb))]
     pub verb: Verb,
+    #[cfg_attr(feature = "openapi", schema(value_type = model::Cause))]
     pub cause: Cause,
     /// The differences between the current state and the state after it.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Difference>))]
     pub differences: Vec<Difference>,
     /// The reasons why it is not taken now, or why it failed the last time. Empty if the agent takes
     /// it next.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<model::Why>))]
     pub waits: Vec<Why>,
     /// The reason why the target would refuse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -715,6 +834,7 @@ pub struct PlanStep {
 
 /// The origin of the fields of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Explained {
     /// `Kind/name`.
@@ -723,31 +843,36 @@ pub struct Explained {
     pub namespace: String,
     /// The version that was read; none for files that are in no store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Revision>))]
     pub revision: Option<Revision>,
     pub fields: Vec<ExplainedField>,
 }
 
 /// A field, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedField {
     pub field: String,
-    /// `None` if it is secret.
+    /// `null` if it is secret.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub value: Option<String>,
-    /// `None` if no file set it.
+    /// Absent if no file set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The field of a kustomization that set it; `None` if the file sets it directly.
+    /// The field of a kustomization that set it; absent if the file sets it directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
 /// A recorded order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Ordered {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
     /// The effects that the order ends or leaves undone, for people, such as what was skipped
     /// during a suspension.
@@ -756,6 +881,7 @@ pub struct Ordered {
 
 /// The result of a test message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NotifyTested {
     pub notifier: String,

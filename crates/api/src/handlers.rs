@@ -38,6 +38,9 @@ const TOGETHER: usize = 256;
 /// The last event that a reader of the feed has received.
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
+/// The OpenAPI document of these routes, as `cargo xtask openapi` writes it.
+const DOCUMENT: &str = include_str!("../../../docs/openapi.json");
+
 /// Marks a response without an end of its own: a log or the feed.
 #[derive(Clone, Copy, Debug)]
 pub struct Endless;
@@ -63,6 +66,7 @@ pub fn routes(agent: Arc<dyn Agent>) -> Router {
         .route(path::EVENTS, get(events))
         .route(path::ORDERS, post(order))
         .route(path::NOTIFIERS_TEST, post(test_notifiers))
+        .route(path::OPENAPI, get(document))
         .method_not_allowed_fallback(wrong_method)
         .fallback(no_such_path)
         .with_state(agent)
@@ -132,6 +136,11 @@ async fn test_notifiers(State(agent): AgentState, caller: Caller) -> Answer<Vec<
     agent.test_notifiers(&caller).await.map(Json)
 }
 
+/// Returns the OpenAPI document. Needs no caller, because it is the same for all.
+async fn document() -> Response {
+    ([(CONTENT_TYPE, "application/json")], DOCUMENT).into_response()
+}
+
 /// Sends one JSON value per line, for as long as the client reads.
 async fn logs(State(agent): AgentState, caller: Caller, Query(asked): Query<LogQuestion>) -> Result<Response, Problem> {
     let parts = agent.logs(&caller, asked).await?;
@@ -150,8 +159,10 @@ fn lines(parts: &[impl Serialize]) -> Bytes {
 /// The position from which a reader of the feed continues. A browser that connects again sends the
 /// header, which is newer.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-struct EventsQuestion {
+pub(crate) struct EventsQuestion {
+    /// The position of the last event that the reader has.
     after: Option<u64>,
 }
 

@@ -4,8 +4,8 @@
 //! Reading order: [`question`] and [`answer`] (the types of requests and responses), [`caller`] and
 //! [`rights`] (who asks, and what it may do), [`agent`] (the trait that serves requests), [`path`]
 //! and [`handlers`] (the routes, the same for the socket and for TCP), [`server`] and [`client`]
-//! (the two ends of the socket). The caller is known from the connection, never from the content of
-//! a request.
+//! (the two ends of the socket). `openapi` generates the document of the routes, for tests only. The
+//! caller is known from the connection, never from the content of a request.
 
 pub mod agent;
 pub mod answer;
@@ -14,6 +14,8 @@ pub mod caller;
 pub mod canned;
 pub mod client;
 pub mod handlers;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod path;
 pub mod question;
 pub mod rights;

@@ -9,6 +9,8 @@ use setpoint_core::name::AppId;
 use setpoint_core::time::Span;
 
 use crate::answer::AppState;
+#[cfg(feature = "openapi")]
+use crate::openapi::model;
 
 /// The number of entries on a page, if the request sets none.
 const PAGE: usize = 100;
@@ -19,20 +21,27 @@ fn page() -> usize {
 
 /// A request for one page of apps. Every filter that is set must match.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AppsQuestion {
+    /// Only apps of this scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// Only apps of this component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
+    /// Only apps of this environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
     /// The name of the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Only apps in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<AppState>,
+    /// Only apps of this health.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Health>))]
     pub health: Option<Health>,
     /// A label: `name`, or `name=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,8 +52,10 @@ pub struct AppsQuestion {
     /// Words that must all occur in the name, component, environment, target or note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
+    /// The order of the apps.
     #[serde(default)]
     pub sort: AppsOrder,
+    /// At most this many apps on the page; 1,000 are the most.
     #[serde(default = "page")]
     pub limit: usize,
     /// The `next` of the previous page.
@@ -73,6 +84,7 @@ impl Default for AppsQuestion {
 
 /// The order of apps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AppsOrder {
     #[default]
@@ -85,9 +97,12 @@ pub enum AppsOrder {
 
 /// A request for the records about one app or all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HistoryQuestion {
+    /// Only records about this app.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::AppId>))]
     pub app: Option<AppId>,
     /// At most this many records.
     #[serde(default = "page")]
@@ -107,27 +122,36 @@ pub struct VersionQuestion {
 
 /// A request for recorded drift.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DriftQuestion {
+    /// Only drift of this app.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::AppId>))]
     pub app: Option<AppId>,
+    /// At most this many entries.
     #[serde(default = "page")]
     pub limit: usize,
 }
 
 /// A request for logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogQuestion {
+    /// The app, whose pods write the logs.
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
     /// Only the logs of this object and of the objects it owns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::ObjectName>))]
     pub object: Option<ObjectName>,
     /// Continue with new lines until the client disconnects.
     #[serde(default)]
     pub follow: bool,
     /// Only lines written within this time before now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::Span>))]
     pub since: Option<Span>,
     /// Only this number of lines from the end of each container's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,9 +206,12 @@ impl From<ObjectName> for String {
 
 /// A request for the plan of one app or all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlanRequest {
+    /// Only the plan of this app.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<model::AppId>))]
     pub app: Option<AppId>,
     /// A version of the app's store: a full id or an unambiguous beginning of one. If omitted: the
     /// accepted version.
@@ -194,9 +221,14 @@ pub struct PlanRequest {
 
 /// A request for the origin of the fields of a resource that an app declares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExplainQuestion {
+    /// The app that declares the resource.
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
+    /// The resource.
+    #[cfg_attr(feature = "openapi", schema(value_type = model::ObjectName))]
     pub object: ObjectName,
     /// Its namespace, if several objects have that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,8 +244,10 @@ pub struct ExplainQuestion {
 
 /// A person's order for one app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OrderRequest {
+    #[cfg_attr(feature = "openapi", schema(value_type = model::AppId))]
     pub app: AppId,
     #[serde(default)]
     pub reason: String,
@@ -222,13 +256,16 @@ pub struct OrderRequest {
 
 /// The kinds of orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum OrderKind {
     /// Observe now, and permit the steps of the accepted bundle.
+    #[cfg_attr(feature = "openapi", schema(rename_all = "camelCase"))]
     Sync {
         allow_prune: u32,
     },
     Suspend {
+        #[cfg_attr(feature = "openapi", schema(value_type = model::Span))]
         length: Span,
     },
     Resume,
@@ -239,6 +276,7 @@ pub enum OrderKind {
     },
     /// Record the outcome of a change, which a person has checked: it happened, or it did not.
     Settle {
+        #[cfg_attr(feature = "openapi", schema(value_type = model::IntentId))]
         intent: IntentId,
         done: bool,
     },

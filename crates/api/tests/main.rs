@@ -2,6 +2,7 @@
 
 mod asking;
 mod crowding;
+mod openapi;
 mod permitted;
 mod place;
 mod standing;
