@@ -10,6 +10,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::request::Parts as Head;
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::{StreamExt, stream};
@@ -23,6 +24,7 @@ use crate::answer::{
     NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, VersionDetail,
 };
 use crate::caller::Caller;
+use crate::etag;
 use crate::path;
 use crate::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
@@ -69,6 +71,7 @@ pub fn routes(agent: Arc<dyn Agent>) -> Router {
         .route(path::OPENAPI, get(document))
         .method_not_allowed_fallback(wrong_method)
         .fallback(no_such_path)
+        .layer(from_fn(etag::tag))
         .with_state(agent)
 }
 

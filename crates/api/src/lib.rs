@@ -13,6 +13,7 @@ pub mod caller;
 #[cfg(feature = "canned")]
 pub mod canned;
 pub mod client;
+pub mod etag;
 pub mod handlers;
 #[cfg(feature = "openapi")]
 pub mod openapi;

@@ -1,6 +1,7 @@
 //! The two ends of the socket, over a real one.
 
 mod asking;
+mod caching;
 mod crowding;
 mod openapi;
 mod permitted;

@@ -86,7 +86,19 @@ impl Operation {
     }
 
     fn json(self, description: &str, schema: &Value) -> Self {
-        self.answers(description, "application/json", schema)
+        let operation = self.answers(description, "application/json", schema);
+        if operation.method == "get" { operation.tagged() } else { operation }
+    }
+
+    /// Adds the entity tag that responses in JSON have.
+    fn tagged(mut self) -> Self {
+        let tags = json!({ "type": "string" });
+        let tag = json!({ "description": "The digest of the response.", "required": true, "schema": tags });
+        let wanted = "The `ETag` of a response that the client has. If it is the present one, the response is 304.";
+        self.content["responses"]["200"]["headers"] = json!({ "ETag": tag });
+        self.content["responses"]["304"] =
+            json!({ "description": "The client has the present response.", "headers": { "ETag": tag } });
+        self.query(vec![parameter("header", "If-None-Match", false, &wanted.into(), &tags)])
     }
 
     /// Leaves out the sign-in, and the problems that come with it.

@@ -40,7 +40,7 @@ use axum::routing::get;
 use axum::{Router, http};
 use setpoint_accounts::Accounts;
 use setpoint_api::agent::Agent;
-use setpoint_api::{Caller, Principal, Problem, ProblemKind, Rights, handlers};
+use setpoint_api::{Caller, Principal, Problem, ProblemKind, Rights, etag, handlers};
 use setpoint_core::name::{Actor, Scope};
 use setpoint_core::time::Timestamp;
 use setpoint_oidc::Providers;
@@ -154,7 +154,7 @@ fn routes(shared: &Arc<Shared>) -> Router {
     let pages = pages::routes()
         .merge(forms::routes())
         .merge(providers::routes())
-        .merge(session::routes())
+        .merge(session::routes().layer(from_fn(etag::tag)))
         .merge(orders::routes())
         .merge(access::routes())
         .merge(metrics::routes());
