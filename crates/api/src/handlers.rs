@@ -20,11 +20,12 @@ use setpoint_core::name::AppId;
 
 use crate::agent::{Agent, Parts, Problem, ProblemKind};
 use crate::answer::{
-    AppDetail, AppTree, AppsPage, Change, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord,
+    AppDetail, AppSummary, AppTree, Change, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord,
     NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, VersionDetail,
 };
 use crate::caller::Caller;
 use crate::etag;
+use crate::fields::Fields;
 use crate::path;
 use crate::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
@@ -79,8 +80,17 @@ async fn overview(State(agent): AgentState, caller: Caller) -> Answer<Overview> 
     agent.overview(&caller).await.map(Json)
 }
 
-async fn apps(State(agent): AgentState, caller: Caller, Query(asked): Query<AppsQuestion>) -> Answer<AppsPage> {
-    agent.apps(&caller, asked).await.map(Json)
+async fn apps(
+    State(agent): AgentState,
+    caller: Caller,
+    Query(asked): Query<AppsQuestion>,
+) -> Result<Response, Problem> {
+    let fields = asked.fields.as_deref().map(Fields::parse::<AppSummary>).transpose()?;
+    let page = agent.apps(&caller, asked).await?;
+    match fields {
+        None => Ok(Json(page).into_response()),
+        Some(fields) => Ok(Json(fields.of(&page, "apps")?).into_response()),
+    }
 }
 
 async fn app(State(agent): AgentState, caller: Caller, AppPath(app): AppPath) -> Answer<AppDetail> {

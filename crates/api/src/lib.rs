@@ -14,6 +14,7 @@ pub mod caller;
 pub mod canned;
 pub mod client;
 pub mod etag;
+mod fields;
 pub mod handlers;
 #[cfg(feature = "openapi")]
 pub mod openapi;

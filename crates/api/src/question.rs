@@ -61,6 +61,11 @@ pub struct AppsQuestion {
     /// The `next` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// Only these fields of each app, separated by commas. Programs that read whole apps, such as
+    /// the commands, leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z]+(,[A-Za-z]+)*$", example = "app,state,target"))]
+    pub fields: Option<String>,
 }
 
 impl Default for AppsQuestion {
@@ -78,6 +83,7 @@ impl Default for AppsQuestion {
             sort: AppsOrder::Name,
             limit: PAGE,
             after: None,
+            fields: None,
         }
     }
 }

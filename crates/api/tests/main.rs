@@ -1,4 +1,4 @@
-//! The two ends of the socket, over a real one.
+//! The routes, and the two ends of the socket over a real one.
 
 mod asking;
 mod caching;
@@ -6,5 +6,7 @@ mod crowding;
 mod openapi;
 mod permitted;
 mod place;
+mod selecting;
+mod sending;
 mod standing;
 mod streaming;

@@ -8,7 +8,7 @@ use super::name_of;
 use super::schemas::{Schemas, parameter};
 use crate::agent::ProblemKind;
 use crate::answer::{
-    AppDetail, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord, LogPart,
+    AppDetail, AppSummary, AppTree, AppsPage, DriftRecord, Explained, FeedEvent, HistoryChange, HistoryRecord, LogPart,
     NotifyTested, Ordered, Overview, PlanAnswer, RecordProof, SessionInfo, VersionDetail,
 };
 use crate::handlers::EventsQuestion;
@@ -148,13 +148,23 @@ pub(super) fn all(schemas: &mut Schemas) -> Vec<Operation> {
 }
 
 fn of_apps(schemas: &mut Schemas) -> Vec<Operation> {
+    let (page, app) = (schemas.of::<AppsPage>(), schemas.of::<AppSummary>());
+    let selected = schemas.variant(&page, "SelectedAppsPage", |page| {
+        page["properties"]["apps"]["items"] = json!({ "$ref": "#/components/schemas/SelectedApp" });
+        page["description"] = "One page of apps, with the fields that `fields` names.".into();
+    });
+    schemas.variant(&app, "SelectedApp", |app| {
+        app["required"] = json!([]);
+        app["description"] = "The fields of an app that `fields` names.".into();
+    });
+    let page = json!({ "anyOf": [page, selected] });
     vec![
         Operation::get(path::OVERVIEW, "apps", "getOverview", "Returns the ledger, all stores, targets and apps.")
             .json("The state of everything.", &schemas.of::<Overview>()),
         Operation::get(path::APPS, "apps", "listApps", "Returns one page of apps.")
             .described("Every filter that is set must match. For the next page, pass `next` of a page as `after`.")
             .query(schemas.parameters::<AppsQuestion>())
-            .json("A page of apps.", &schemas.of::<AppsPage>()),
+            .json("A page of apps; with `fields`, of parts of apps.", &page),
         Operation::get(path::APP, "apps", "getApp", "Returns all details of an app.")
             .json("The app.", &schemas.of::<AppDetail>()),
         Operation::get(path::TREE, "apps", "getTree", "Returns the objects of an app, and the objects they own.")

@@ -43,6 +43,15 @@ impl Schemas {
         fields.iter().map(parameter).collect()
     }
 
+    /// Adds a changed copy of a schema under another name; returns a reference to it.
+    pub(super) fn variant(&mut self, of: &Value, name: &str, change: impl FnOnce(&mut Value)) -> Value {
+        let original = of["$ref"].as_str().and_then(|path| path.rsplit('/').next()).expect("a reference");
+        let mut schema = self.all[original].clone();
+        change(&mut schema);
+        self.all.insert(name.to_owned(), schema);
+        json!({ "$ref": format!("#/components/schemas/{name}") })
+    }
+
     pub(super) fn all(self) -> Value {
         Value::Object(self.all)
     }

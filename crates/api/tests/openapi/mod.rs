@@ -4,53 +4,22 @@ mod kinds;
 mod schema;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use axum::body::Body;
-use axum::http::{Request, StatusCode};
-use http_body_util::BodyExt;
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 use setpoint_api::answer::{Change, FeedEvent, SessionInfo};
-use setpoint_api::canned::CannedAgent;
 use setpoint_api::question::{OrderKind, OrderRequest};
-use setpoint_api::{Caller, handlers, openapi, path};
+use setpoint_api::{openapi, path};
 use setpoint_core::intent::IntentId;
 use setpoint_core::time::Span;
-use tower_service::Service;
 
 use self::schema::Schemas;
+use crate::sending::{Response, send};
 
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 
-/// A response of the routes to a caller with all rights.
-struct Response {
-    status: StatusCode,
-    kind: String,
-    body: String,
-}
-
-impl Response {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
-    }
-}
-
-async fn send(method: &str, uri: &str, body: &str) -> Response {
-    let mut routes = handlers::routes(Arc::new(CannedAgent::example()));
-    let mut request = Request::builder().method(method.to_uppercase().as_str()).uri(uri);
-    let caller = Caller::local("user:erika".parse().expect("a valid actor"));
-    request.extensions_mut().expect("the request is valid").insert(caller);
-    let request = request.body(Body::from(body.to_owned())).expect("the request is valid");
-    let Ok(response) = routes.call(request).await;
-    let status = response.status();
-    let kind = response.headers().get("content-type").map(|kind| kind.to_str().expect("a word").to_owned());
-    // The feed has no end.
-    let kind = kind.unwrap_or_default();
-    if kind == "text/event-stream" {
-        return Response { status, kind, body: String::new() };
-    }
-    let body = response.into_body().collect().await.expect("it arrives").to_bytes();
-    Response { status, kind, body: String::from_utf8(body.to_vec()).expect("a text") }
+async fn get(uri: &str) -> Response {
+    send("GET", uri, &[], "").await
 }
 
 /// Checks a value against a schema of the document.
@@ -105,7 +74,7 @@ async fn the_routes_have_the_methods_of_the_document_and_no_others() {
             .replace("{version}", "3f2a91c0");
         for method in METHODS {
             let is_described = document["paths"][path].get(method).is_some();
-            let response = send(method, &uri, "{}").await;
+            let response = send(&method.to_uppercase(), &uri, &[], "{}").await;
             assert_ne!(response.status, StatusCode::NOT_FOUND, "{method} {path}: {}", response.body);
             let is_served = response.status != StatusCode::METHOD_NOT_ALLOWED;
             assert_eq!(is_served, is_described, "{method} {path}");
@@ -120,6 +89,7 @@ async fn every_response_is_as_the_document_describes_it() {
         (path::OVERVIEW, "/api/v1/overview"),
         (path::APPS, "/api/v1/apps"),
         (path::APPS, "/api/v1/apps?limit=1"),
+        (path::APPS, "/api/v1/apps?fields=app,setBack"),
         (path::APP, "/api/v1/apps/web/shop"),
         (path::TREE, "/api/v1/apps/web/shop/tree"),
         (path::HISTORY, "/api/v1/history"),
@@ -131,14 +101,14 @@ async fn every_response_is_as_the_document_describes_it() {
         (path::EXPLAIN, "/api/v1/explain?app=web/shop&object=Secret/shop"),
         (path::OPENAPI, "/api/v1/openapi.json"),
     ] {
-        let response = send("get", uri, "").await;
-        assert_eq!((response.status, response.kind.as_str()), (StatusCode::OK, "application/json"), "{uri}");
+        let response = get(uri).await;
+        assert_eq!((response.status, response.header("content-type")), (StatusCode::OK, "application/json"), "{uri}");
         let schema = schema_of(&document, path, "get", "application/json");
         if path != path::OPENAPI {
             check(&document, schema, &response.json(), uri);
         }
     }
-    let tested = send("post", path::NOTIFIERS_TEST, "").await;
+    let tested = send("POST", path::NOTIFIERS_TEST, &[], "").await;
     let schema = schema_of(&document, path::NOTIFIERS_TEST, "post", "application/json");
     check(&document, schema, &tested.json(), "a test of notifiers");
 }
@@ -146,9 +116,9 @@ async fn every_response_is_as_the_document_describes_it() {
 #[tokio::test]
 async fn every_part_of_a_stream_is_as_the_document_describes_it() {
     let document = openapi::document();
-    let logs = send("get", "/api/v1/logs?app=web/shop", "").await;
+    let logs = get("/api/v1/logs?app=web/shop").await;
     assert!(
-        schema_of(&document, path::LOGS, "get", &logs.kind)["description"]
+        schema_of(&document, path::LOGS, "get", logs.header("content-type"))["description"]
             .as_str()
             .expect("a text")
             .contains("`LogPart`")
@@ -157,9 +127,9 @@ async fn every_part_of_a_stream_is_as_the_document_describes_it() {
         let part = serde_json::from_str(line).expect("each line is JSON");
         check(&document, Schemas(&document).named("LogPart"), &part, "a part of a log");
     }
-    let events = send("get", "/api/v1/events", "").await;
+    let events = get("/api/v1/events").await;
     assert!(
-        schema_of(&document, path::EVENTS, "get", &events.kind)["description"]
+        schema_of(&document, path::EVENTS, "get", events.header("content-type"))["description"]
             .as_str()
             .expect("a text")
             .contains("`FeedEvent`")
@@ -190,7 +160,7 @@ async fn every_order_is_as_the_document_describes_it() {
     ] {
         let request = OrderRequest { app: "web/shop".parse().expect("a valid app"), reason: "night".to_owned(), order };
         check(&document, schema, &json!(request), "an order");
-        let response = send("post", path::ORDERS, &json!(request).to_string()).await;
+        let response = send("POST", path::ORDERS, &[], &json!(request).to_string()).await;
         assert_eq!(response.status, StatusCode::OK, "{}", response.body);
         check(
             &document,
@@ -202,15 +172,19 @@ async fn every_order_is_as_the_document_describes_it() {
     let unknown = json!({ "app": "web/shop", "order": { "what": "hold" }, "force": true });
     assert_eq!(Schemas(&document).problems(schema, &unknown).len(), 1, "a field that serde refuses is not permitted");
     assert_eq!(Schemas(&document).named("OrderRequest")["additionalProperties"], false);
-    assert_eq!(send("post", path::ORDERS, &unknown.to_string()).await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(send("POST", path::ORDERS, &[], &unknown.to_string()).await.status, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
 async fn every_problem_is_as_the_document_describes_it() {
     let document = openapi::document();
     for (uri, status) in [("/api/v1/apps?sort=none", 400), ("/api/v1/apps/web/none", 404), ("/api/v1/none", 404)] {
-        let response = send("get", uri, "").await;
-        assert_eq!((response.status.as_u16(), response.kind.as_str()), (status, "application/problem+json"), "{uri}");
+        let response = get(uri).await;
+        assert_eq!(
+            (response.status.as_u16(), response.header("content-type")),
+            (status, "application/problem+json"),
+            "{uri}"
+        );
         check(&document, Schemas(&document).named("Problem"), &response.json(), uri);
     }
 }

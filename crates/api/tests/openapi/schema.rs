@@ -86,6 +86,13 @@ impl<'a> Schemas<'a> {
                         self.compare(part, value, (at, false), problems);
                     }
                 }
+                "anyOf" => {
+                    let choices = rule.as_array().expect("a list").iter();
+                    let compared: Vec<_> = choices.map(|choice| self.problems(choice, value)).collect();
+                    if !compared.iter().any(Vec::is_empty) {
+                        problems.push(format!("{at} fits no choice: {compared:?}"));
+                    }
+                }
                 "oneOf" => self.choose(rule, value, (at, alone), problems),
                 word => assert!(WORDS.contains(&word), "the test does not know the keyword {word}"),
             }
