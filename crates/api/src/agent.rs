@@ -53,6 +53,8 @@ pub enum ProblemKind {
     Conflict,
     /// 413: the request is too long.
     TooLong,
+    /// 422: the idempotency key was sent with another request.
+    KeyReused,
     /// 429: too many requests of this caller.
     TooMany,
     /// 503: the agent or its ledger cannot serve the request now.

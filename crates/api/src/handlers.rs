@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
@@ -13,9 +12,11 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use futures_util::{StreamExt, stream};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use setpoint_core::canonical;
 use setpoint_core::name::AppId;
 
 use crate::agent::{Agent, Parts, Problem, ProblemKind};
@@ -26,6 +27,7 @@ use crate::answer::{
 use crate::caller::Caller;
 use crate::etag;
 use crate::fields::Fields;
+use crate::idempotency::{self, Giving, Orders};
 use crate::path;
 use crate::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
@@ -67,7 +69,7 @@ pub fn routes(agent: Arc<dyn Agent>) -> Router {
         .route(path::PLAN, get(plan))
         .route(path::EXPLAIN, get(explain))
         .route(path::EVENTS, get(events))
-        .route(path::ORDERS, post(order))
+        .route(path::ORDERS, post(order).layer(Extension(Arc::new(Orders::default()))))
         .route(path::NOTIFIERS_TEST, post(test_notifiers))
         .route(path::OPENAPI, get(document))
         .method_not_allowed_fallback(wrong_method)
@@ -141,8 +143,19 @@ async fn explain(State(agent): AgentState, caller: Caller, Query(asked): Query<E
     agent.explain(&caller, asked).await.map(Json)
 }
 
-async fn order(State(agent): AgentState, caller: Caller, Asked(asked): Asked<OrderRequest>) -> Answer<Ordered> {
-    agent.order(&caller, asked).await.map(Json)
+/// Records an order: with an idempotency key, once.
+async fn order(
+    State(agent): AgentState,
+    Extension(orders): Extension<Arc<Orders>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Asked(asked): Asked<OrderRequest>,
+) -> Answer<Ordered> {
+    let Some(key) = idempotency::key(&headers)? else { return agent.order(&caller, asked).await.map(Json) };
+    let key = (caller.actor.clone(), key);
+    let request = canonical::digest_of(&asked);
+    let give = || -> Giving { Box::pin(async move { agent.order(&caller, asked).await }) };
+    orders.once(idempotency::now(), key, request, give).await.map(Json)
 }
 
 async fn test_notifiers(State(agent): AgentState, caller: Caller) -> Answer<Vec<NotifyTested>> {
@@ -318,6 +331,7 @@ impl ProblemKind {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict => StatusCode::CONFLICT,
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         }

@@ -16,6 +16,7 @@ pub mod client;
 pub mod etag;
 mod fields;
 pub mod handlers;
+mod idempotency;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 pub mod path;

@@ -6,6 +6,7 @@ mod crowding;
 mod openapi;
 mod permitted;
 mod place;
+mod repeating;
 mod selecting;
 mod sending;
 mod standing;

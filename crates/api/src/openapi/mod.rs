@@ -104,6 +104,7 @@ fn description_of(kind: ProblemKind) -> &'static str {
         ProblemKind::Method => "The path does not have this method.",
         ProblemKind::Conflict => "The request conflicts with the current state.",
         ProblemKind::TooLong => "The request is too long.",
+        ProblemKind::KeyReused => "The idempotency key was sent with another request.",
         ProblemKind::TooMany => "The caller has sent too many requests.",
         ProblemKind::Unavailable => "The agent or its ledger cannot serve the request now.",
     }
@@ -112,7 +113,7 @@ fn description_of(kind: ProblemKind) -> &'static str {
 /// Returns the responses that several operations have.
 fn responses(schemas: &mut Schemas) -> Value {
     let problem = schemas.of::<model::Problem>();
-    let responses = operations::READING.iter().chain(operations::CHANGING).map(|kind| {
+    let responses = operations::READING.iter().chain(operations::CHANGING).chain(operations::ONCE).map(|kind| {
         let content = json!({ "application/problem+json": { "schema": problem } });
         (name_of(*kind), json!({ "description": description_of(*kind), "content": content }))
     });

@@ -28,6 +28,8 @@ pub(super) const READING: &[ProblemKind] = &[
     ProblemKind::Unavailable,
 ];
 pub(super) const CHANGING: &[ProblemKind] = &[ProblemKind::Conflict];
+/// The problems of operations that an idempotency key makes safe to repeat.
+pub(super) const ONCE: &[ProblemKind] = &[ProblemKind::KeyReused];
 
 /// An operation: a method of a path.
 pub(super) struct Operation {
@@ -48,10 +50,7 @@ impl Operation {
     fn new(path: &'static str, method: &'static str, tag: &str, id: &str, summary: &str) -> Self {
         let session = if method == "get" { json!({ "session": [] }) } else { json!({ "session": [], "csrf": [] }) };
         let problems = READING.iter().chain(if method == "get" { &[] } else { CHANGING });
-        let problems = problems.map(|kind| {
-            let response = json!({ "$ref": format!("#/components/responses/{}", name_of(*kind)) });
-            (kind.status().as_str().to_owned(), response)
-        });
+        let problems = problems.map(|kind| (kind.status().as_str().to_owned(), response_of(*kind)));
         let content = json!({
             "tags": [tag],
             "operationId": id,
@@ -68,7 +67,18 @@ impl Operation {
         self
     }
 
-    fn query(mut self, parameters: Vec<Value>) -> Self {
+    /// Adds the header of requests that a client may repeat.
+    fn once(mut self) -> Self {
+        for kind in ONCE {
+            self.content["responses"][kind.status().as_str()] = response_of(*kind);
+        }
+        let description = "A text of the client's choice, new for each order, so that a repeated request gives the order \
+            once. The agent knows it for a day, unless it is restarted.";
+        let schema = json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$" });
+        self.with(vec![parameter("header", "Idempotency-Key", false, &description.into(), &schema)])
+    }
+
+    fn with(mut self, parameters: Vec<Value>) -> Self {
         self.content["parameters"].as_array_mut().expect("it is a list").extend(parameters);
         self
     }
@@ -98,7 +108,7 @@ impl Operation {
         self.content["responses"]["200"]["headers"] = json!({ "ETag": tag });
         self.content["responses"]["304"] =
             json!({ "description": "The client has the present response.", "headers": { "ETag": tag } });
-        self.query(vec![parameter("header", "If-None-Match", false, &wanted.into(), &tags)])
+        self.with(vec![parameter("header", "If-None-Match", false, &wanted.into(), &tags)])
     }
 
     /// Leaves out the sign-in, and the problems that come with it.
@@ -106,6 +116,10 @@ impl Operation {
         self.content["security"] = json!([]);
         self
     }
+}
+
+fn response_of(kind: ProblemKind) -> Value {
+    json!({ "$ref": format!("#/components/responses/{}", name_of(kind)) })
 }
 
 /// Describes the parts of a path that vary.
@@ -163,7 +177,7 @@ fn of_apps(schemas: &mut Schemas) -> Vec<Operation> {
             .json("The state of everything.", &schemas.of::<Overview>()),
         Operation::get(path::APPS, "apps", "listApps", "Returns one page of apps.")
             .described("Every filter that is set must match. For the next page, pass `next` of a page as `after`.")
-            .query(schemas.parameters::<AppsQuestion>())
+            .with(schemas.parameters::<AppsQuestion>())
             .json("A page of apps; with `fields`, of parts of apps.", &page),
         Operation::get(path::APP, "apps", "getApp", "Returns all details of an app.")
             .json("The app.", &schemas.of::<AppDetail>()),
@@ -175,18 +189,18 @@ fn of_apps(schemas: &mut Schemas) -> Vec<Operation> {
 fn of_history(schemas: &mut Schemas) -> Vec<Operation> {
     vec![
         Operation::get(path::HISTORY, "history", "listRecords", "Returns records of the ledger, newest first.")
-            .query(schemas.parameters::<HistoryQuestion>())
+            .with(schemas.parameters::<HistoryQuestion>())
             .json("The records.", &list::<HistoryRecord>(schemas)),
         Operation::get(path::PROOF, "history", "getProof", "Returns a record with the proof that it is in the log.")
             .json("The record and its proof.", &schemas.of::<RecordProof>()),
         Operation::get(path::CHANGES, "history", "listChanges", "Returns what was decided and changed, newest first.")
             .described("The records of a change, from its intent to its result, are one. The limit counts changes.")
-            .query(schemas.parameters::<HistoryQuestion>())
+            .with(schemas.parameters::<HistoryQuestion>())
             .json("The changes.", &list::<HistoryChange>(schemas)),
         Operation::get(path::VERSION, "history", "getVersion", "Returns one version and its way through the apps.")
             .json("The version.", &schemas.of::<VersionDetail>()),
         Operation::get(path::DRIFT, "history", "listDrift", "Returns recorded drift, newest first.")
-            .query(schemas.parameters::<DriftQuestion>())
+            .with(schemas.parameters::<DriftQuestion>())
             .json("The drift.", &list::<DriftRecord>(schemas)),
     ]
 }
@@ -194,10 +208,10 @@ fn of_history(schemas: &mut Schemas) -> Vec<Operation> {
 fn of_plans(schemas: &mut Schemas) -> Vec<Operation> {
     vec![
         Operation::get(path::PLAN, "plan", "getPlan", "Returns the steps that would be taken. Changes nothing.")
-            .query(schemas.parameters::<PlanRequest>())
+            .with(schemas.parameters::<PlanRequest>())
             .json("The plans of the requested apps.", &schemas.of::<PlanAnswer>()),
         Operation::get(path::EXPLAIN, "plan", "explain", "Returns the origin of each field of a declared resource.")
-            .query(schemas.parameters::<ExplainQuestion>())
+            .with(schemas.parameters::<ExplainQuestion>())
             .json("The fields.", &schemas.of::<Explained>()),
     ]
 }
@@ -212,15 +226,15 @@ fn of_events(schemas: &mut Schemas) -> Vec<Operation> {
     };
     vec![
         Operation::get(path::LOGS, "events", "readLogs", "Returns the logs of the pods of an app as they are written.")
-            .query(schemas.parameters::<LogQuestion>())
+            .with(schemas.parameters::<LogQuestion>())
             .answers("The logs.", "application/x-ndjson", &stream(&part, "Each line is")),
         Operation::get(path::EVENTS, "events", "readEvents", "Returns the changes of apps, stores and targets.")
             .described(
                 "Server-sent events without an end. The first event of a reader without a known position is `reload`: \
                  read everything again.",
             )
-            .query(schemas.parameters::<EventsQuestion>())
-            .query(vec![last])
+            .with(schemas.parameters::<EventsQuestion>())
+            .with(vec![last])
             .answers("The events.", "text/event-stream", &stream(&event, "The data of each event is")),
     ]
 }
@@ -229,6 +243,7 @@ fn of_orders(schemas: &mut Schemas) -> Vec<Operation> {
     vec![
         Operation::post(path::ORDERS, "orders", "giveOrder", "Records an order for one app.")
             .body(&schemas.of::<OrderRequest>())
+            .once()
             .json("The order is recorded.", &schemas.of::<Ordered>()),
     ]
 }
