@@ -69,9 +69,11 @@ pub(super) async fn measure(
     }
     let paint = paint(lab, address, &cookie).await?;
     add("the page of apps, first contentful paint in Chromium, median of 5", "ms", paint, Some(PAINT_BAR));
+    // The server closes a connection that was idle meanwhile.
+    let mut connection = Connection::open(address, &cookie).await?;
     let streams = streams(&mut connection, address).await?;
     add(&format!("memory of {STREAMS} open streams"), "MB", streams, Some(STREAMS_BAR));
-    let (polls, most) = storm(&mut connection, lab, address, &cookie, head).await?;
+    let (polls, most) = storm(lab, address, &cookie, head).await?;
     let what = format!("{WEBHOOKS} webhooks in {SECONDS} s");
     add(&format!("{what}, polls of the store"), "polls", polls, Some(POLLS_BAR));
     add(&format!("{what}, p99 of an API page meanwhile"), "ms", most, Some(STORM_BAR));
@@ -143,14 +145,8 @@ async fn streams(connection: &mut Connection, address: SocketAddr) -> anyhow::Re
 
 /// Sends many webhooks of one push. Returns the polls that they cause, and the 99th percentile of
 /// the times of an API page meanwhile.
-async fn storm(
-    connection: &mut Connection,
-    lab: &Lab,
-    address: SocketAddr,
-    cookie: &str,
-    head: &str,
-) -> anyhow::Result<(f64, f64)> {
-    let before = polls(connection).await?;
+async fn storm(lab: &Lab, address: SocketAddr, cookie: &str, head: &str) -> anyhow::Result<(f64, f64)> {
+    let before = polls(address, cookie).await?;
     let repository = lab.folder().join("state.git");
     let body = format!(
         r#"{{"ref":"refs/heads/main","after":"{head}","project":{{"git_http_url":"{}"}}}}"#,
@@ -161,7 +157,7 @@ async fn storm(
     sent?;
     let mut times = times?;
     times.sort_by(f64::total_cmp);
-    let after = polls(connection).await?;
+    let after = polls(address, cookie).await?;
     Ok((after - before, percentile(&times, 99)))
 }
 
@@ -196,8 +192,8 @@ async fn read_meanwhile(address: SocketAddr, cookie: &str) -> anyhow::Result<Vec
 }
 
 /// Returns the number of polls since the start.
-async fn polls(connection: &mut Connection) -> anyhow::Result<f64> {
-    let metrics = connection.get("/metrics").await?;
+async fn polls(address: SocketAddr, cookie: &str) -> anyhow::Result<f64> {
+    let metrics = Connection::open(address, cookie).await?.get("/metrics").await?;
     let text = String::from_utf8_lossy(&metrics.body).into_owned();
     let of_polls = text.lines().filter(|line| line.starts_with("setpoint_store_polls_total{"));
     let counts = of_polls.filter_map(|line| line.rsplit(' ').next()).map(str::parse::<f64>);

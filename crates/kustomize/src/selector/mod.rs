@@ -39,7 +39,7 @@ pub enum BadSelector {
     #[error("cannot parse the {field}")]
     Labels { field: &'static str, source: BadLabelSelector },
     /// Kustomize takes the items for alternating names and values, and panics if one is left.
-    #[error("`metadata.{field}` of {resource} is a list, and cannot be selected by: write a map of strings")]
+    #[error("`metadata.{field}` of {resource} is a list, and cannot be selected by: write a map of texts")]
     List { field: &'static str, resource: Box<Id> },
     #[error("limit")]
     Limit(#[from] Exceeded),

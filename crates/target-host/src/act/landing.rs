@@ -45,7 +45,7 @@ impl Batch<'_> {
                 if let Some(one) = &one {
                     self.discard(&one.folder, &one.name);
                 }
-                let detail = "the step did not land in time: decide again";
+                let detail = "the step did not land in time: Setpoint reads the object again and retries";
                 self.outcomes[number] = Some(refused(RefusalClass::Fenced, detail));
                 continue;
             }

@@ -56,7 +56,7 @@ async fn a_person_signs_in_and_gives_orders_from_another_machine() {
     let both = run(home, &["status", "--data", "/x", "--server", &url], "");
     assert_eq!(both.code, Some(1), "only one of the two");
     let unknown = run(home, &["status", "--server", "https://other.example"], "");
-    assert!(unknown.complaints.contains("run `setpoint login https://other.example` first"), "{unknown:?}");
+    assert!(unknown.complaints.contains("there is no context `https://other.example`"), "{unknown:?}");
 
     let cookie = fs::read_to_string(&file).expect("it is ours");
     succeeded(run(home, &["logout"], ""));
