@@ -15,6 +15,7 @@ mod mutants;
 mod node;
 mod peer;
 mod process;
+mod python;
 mod recording;
 mod replays;
 mod setup;

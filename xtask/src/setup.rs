@@ -6,6 +6,7 @@ use crate::kubernetes;
 use crate::node;
 use crate::peer;
 use crate::process;
+use crate::python;
 
 /// A program that the build or the tests start.
 struct Need {
@@ -68,6 +69,12 @@ const NEEDS: &[Need] = &[
         remedy: Remedy::Package("prometheus"),
     },
     Need {
+        what: "environments of Python",
+        why: "is where Schemathesis is installed, which tests the API against its document",
+        proof: &["python3", "-c", "import ensurepip, sys, venv; print('Python', sys.version)"],
+        remedy: Remedy::Package("python3-venv"),
+    },
+    Need {
         what: "rustfmt",
         why: "checks the form of the sources",
         proof: &["cargo", "fmt", "--version"],
@@ -106,9 +113,13 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<bool> {
         }
     }
     let allow_missing = options.contains(&ALLOW_MISSING);
-    let (kubernetes, peer, packages) =
-        (has_kubernetes(allow_missing)?, has_peer(allow_missing)?, has_packages(allow_missing));
-    Ok(kubernetes && peer && packages && complete)
+    let tools = [
+        has_kubernetes(allow_missing)?,
+        has_peer(allow_missing)?,
+        has_packages(allow_missing),
+        python::has_schemathesis()? || allow_missing,
+    ];
+    Ok(tools.into_iter().all(|is_there| is_there) && complete)
 }
 
 /// Does the same for the peer that tests compare our rendering with.

@@ -64,7 +64,6 @@ pub struct AppsQuestion {
     /// Only these fields of each app, separated by commas. Programs that read whole apps, such as
     /// the commands, leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z]+(,[A-Za-z]+)*$", example = "app,state,target"))]
     pub fields: Option<String>,
 }
 

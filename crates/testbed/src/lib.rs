@@ -1,5 +1,5 @@
 //! Real parts for tests: repositories made by `git` itself, `git http-backend` behind TLS, the
-//! system's `sshd`, a Kubernetes API server, an OpenID Connect provider, and a browser.
+//! system's `sshd`, a Kubernetes API server, an OpenID Connect provider, a browser, and Schemathesis.
 //!
 //! Dev only. Reading order: [`repository`], [`https`], [`ssh`], [`kube`], [`node`] (programs of
 //! Node, and the browser), [`identity_provider`]. All servers listen on
@@ -12,11 +12,13 @@ pub mod identity_provider;
 pub mod kube;
 pub mod node;
 pub mod repository;
+mod schemathesis;
 pub mod ssh;
 pub mod tls;
 
 pub use https::{Fault, GitServer, On, Request};
 pub use repository::{GitRepository, Item};
+pub use schemathesis::schemathesis;
 pub use ssh::SshServer;
 
 use std::io::Write as _;

@@ -129,7 +129,7 @@ fn path_parameters(path: &str) -> Vec<Value> {
     let described = |name| match name {
         "scope" => ("The scope of the app.", label.clone()),
         "app" => ("The name of the app in its scope.", label.clone()),
-        "seq" => ("The number of the record.", json!({ "type": "integer", "format": "int64", "minimum": 0 })),
+        "seq" => ("The number of the record.", json!({ "type": "integer", "format": "uint64", "minimum": 0 })),
         "version" => {
             ("A full id, or at least seven digits of its beginning.", json!({ "type": "string", "minLength": 7 }))
         }
@@ -172,12 +172,17 @@ fn of_apps(schemas: &mut Schemas) -> Vec<Operation> {
         app["description"] = "The fields of an app that `fields` names.".into();
     });
     let page = json!({ "anyOf": [page, selected] });
+    let mut parameters = schemas.parameters::<AppsQuestion>();
+    let fields = parameters.iter_mut().find(|parameter| parameter["name"] == "fields").expect("apps have fields");
+    let names: Vec<_> = schemas.get(&app)["properties"].as_object().into_iter().flat_map(|it| it.keys()).collect();
+    fields["schema"] = json!({ "type": "array", "items": { "type": "string", "enum": names }, "minItems": 1 });
+    fields["explode"] = false.into();
     vec![
         Operation::get(path::OVERVIEW, "apps", "getOverview", "Returns the ledger, all stores, targets and apps.")
             .json("The state of everything.", &schemas.of::<Overview>()),
         Operation::get(path::APPS, "apps", "listApps", "Returns one page of apps.")
             .described("Every filter that is set must match. For the next page, pass `next` of a page as `after`.")
-            .with(schemas.parameters::<AppsQuestion>())
+            .with(parameters)
             .json("A page of apps; with `fields`, of parts of apps.", &page),
         Operation::get(path::APP, "apps", "getApp", "Returns all details of an app.")
             .json("The app.", &schemas.of::<AppDetail>()),

@@ -43,10 +43,15 @@ impl Schemas {
         fields.iter().map(parameter).collect()
     }
 
+    /// Returns the schema that a reference names.
+    pub(super) fn get(&self, reference: &Value) -> &Value {
+        let name = reference["$ref"].as_str().and_then(|path| path.rsplit('/').next()).expect("a reference");
+        &self.all[name]
+    }
+
     /// Adds a changed copy of a schema under another name; returns a reference to it.
     pub(super) fn variant(&mut self, of: &Value, name: &str, change: impl FnOnce(&mut Value)) -> Value {
-        let original = of["$ref"].as_str().and_then(|path| path.rsplit('/').next()).expect("a reference");
-        let mut schema = self.all[original].clone();
+        let mut schema = self.get(of).clone();
         change(&mut schema);
         self.all.insert(name.to_owned(), schema);
         json!({ "$ref": format!("#/components/schemas/{name}") })
@@ -66,8 +71,8 @@ fn is_required(schema: &Value, field: &str) -> bool {
     schema["required"].as_array().is_some_and(|required| required.iter().any(|name| name == field))
 }
 
-/// Corrects what a derive cannot know: a field that may be missing is never `null`, and the lines of
-/// a comment end where the source is full.
+/// Corrects what a derive cannot know: a field that may be missing is never `null`, the lines of a
+/// comment end where the source is full, and `int64` ends at half of what a `u64` may be.
 fn tidy(schema: &mut Value) {
     if schema["properties"].is_object() {
         let before = schema.clone();
@@ -80,6 +85,11 @@ fn tidy(schema: &mut Value) {
     }
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = paragraphs(text);
+    }
+    if schema["minimum"] == 0
+        && let Some(Value::String(format)) = schema.get_mut("format")
+    {
+        *format = format.replace("int", "uint");
     }
     match schema {
         Value::Object(fields) => fields.values_mut().for_each(tidy),

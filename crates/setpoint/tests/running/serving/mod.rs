@@ -3,6 +3,7 @@
 mod browser;
 mod canary;
 mod commands;
+mod contract;
 mod metrics;
 mod providers;
 mod webhooks;
