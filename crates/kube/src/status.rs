@@ -68,11 +68,12 @@ impl Status {
     }
 
     /// Reports whether the message may quote values of a Secret: those of validation, of admission
-    /// and of conversion do, and those of permissions, conflicts and absence name objects and fields.
+    /// and of conversion do, and those of permissions, quotas, conflicts and absence name objects and
+    /// fields.
     fn may_quote_secret(&self) -> bool {
-        let is_permission = self.code == 403 && self.message.contains(" cannot ");
-        let names_only = is_permission || matches!(self.code, 401 | 404 | 409 | 410 | 429 | 503 | 504);
-        self.is_of_secret && (!names_only || self.message.contains("denied the request"))
+        let names_only = matches!(self.code, 401 | 403 | 404 | 409 | 410 | 429 | 503 | 504);
+        let is_of_admission = ["denied the request", "denied request"].iter().any(|said| self.message.contains(said));
+        self.is_of_secret && (!names_only || is_of_admission)
     }
 
     /// Writes the refusal without its message: with the reason, and the fields it is about.
@@ -209,6 +210,8 @@ mod tests {
         }
         let forbidden = "secrets is forbidden: User ada cannot patch resource secrets";
         assert_eq!(of(403, "Forbidden", forbidden).to_string(), forbidden);
+        let quota = "secrets b is forbidden: exceeded quota: few, requested: count/secrets=1";
+        assert_eq!(of(403, "Forbidden", quota).to_string(), quota);
         assert_eq!(of(404, "NotFound", "secrets a not found").to_string(), "secrets a not found");
     }
 

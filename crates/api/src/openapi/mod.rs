@@ -113,7 +113,7 @@ fn description_of(kind: ProblemKind) -> &'static str {
 /// Returns the responses that several operations have.
 fn responses(schemas: &mut Schemas) -> Value {
     let problem = schemas.of::<model::Problem>();
-    let responses = operations::READING.iter().chain(operations::CHANGING).chain(operations::ONCE).map(|kind| {
+    let responses = operations::ALL.iter().chain(operations::ONCE).map(|kind| {
         let content = json!({ "application/problem+json": { "schema": problem } });
         (name_of(*kind), json!({ "description": description_of(*kind), "content": content }))
     });

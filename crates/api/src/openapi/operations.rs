@@ -17,17 +17,17 @@ use crate::question::{
     AppsQuestion, DriftQuestion, ExplainQuestion, HistoryQuestion, LogQuestion, OrderRequest, PlanRequest,
 };
 
-/// The problems that every operation may have, and those of operations that change something.
-pub(super) const READING: &[ProblemKind] = &[
+/// The problems that every operation may have.
+pub(super) const ALL: &[ProblemKind] = &[
     ProblemKind::Question,
     ProblemKind::Unauthenticated,
     ProblemKind::Forbidden,
     ProblemKind::Missing,
+    ProblemKind::Conflict,
     ProblemKind::TooLong,
     ProblemKind::TooMany,
     ProblemKind::Unavailable,
 ];
-pub(super) const CHANGING: &[ProblemKind] = &[ProblemKind::Conflict];
 /// The problems of operations that an idempotency key makes safe to repeat.
 pub(super) const ONCE: &[ProblemKind] = &[ProblemKind::KeyReused];
 
@@ -49,8 +49,7 @@ impl Operation {
 
     fn new(path: &'static str, method: &'static str, tag: &str, id: &str, summary: &str) -> Self {
         let session = if method == "get" { json!({ "session": [] }) } else { json!({ "session": [], "csrf": [] }) };
-        let problems = READING.iter().chain(if method == "get" { &[] } else { CHANGING });
-        let problems = problems.map(|kind| (kind.status().as_str().to_owned(), response_of(*kind)));
+        let problems = ALL.iter().map(|kind| (kind.status().as_str().to_owned(), response_of(*kind)));
         let content = json!({
             "tags": [tag],
             "operationId": id,
@@ -111,7 +110,7 @@ impl Operation {
         self.with(vec![parameter("header", "If-None-Match", false, &wanted.into(), &tags)])
     }
 
-    /// Leaves out the sign-in, and the problems that come with it.
+    /// Leaves out the sign-in. A wrong one is refused nevertheless.
     fn open(mut self) -> Self {
         self.content["security"] = json!([]);
         self

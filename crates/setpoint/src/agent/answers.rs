@@ -33,7 +33,7 @@ use super::sources::Provider;
 use super::summary::{hold_of, refused_of, summary};
 use super::{OpenNow, changes, history};
 use crate::doors::Clock;
-use crate::interpreter::{Ended, Handle};
+use crate::interpreter::{AppNow, Ended, Handle};
 use crate::metrics::Meters;
 
 /// Longer than opening a ledger takes.
@@ -165,7 +165,8 @@ impl Answers {
 
     async fn detail(&self, app: &AppId, view: &View) -> Result<AppDetail, Problem> {
         let position = self.feed.position();
-        let status = self.status(app, view).await?;
+        let now = self.handle.app(app).await.map_err(ended)?.filter(|_| view.sees(app));
+        let Some(AppNow { status, owned, bundle }) = now else { return Err(self.no_such_app(app, view).await) };
         let status = view.redacted(&status).into_owned();
         let versions = match &status.facts.accepted {
             Some(accepted) => self.describe(&accepted.revision).await,
@@ -179,8 +180,6 @@ impl Answers {
         let hold = hold_of(&status);
         let refused = refused_of(&status);
         let AppStatus { facts, report, drifts, remarks, unsettled, left_alone_until, window_opens, .. } = status;
-        let owned = self.handle.owned(app).await.map_err(ended)?;
-        let bundle = self.handle.bundle(app).await.map_err(ended)?;
         let declared = bundle.iter().flat_map(|bundle| bundle.resources());
         let mut resources: Vec<_> = declared
             .map(|(key, declared)| ResourceLine {

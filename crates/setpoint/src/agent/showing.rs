@@ -19,6 +19,7 @@ use setpoint_target::{RefusalClass, Target, Wanted};
 use tokio::time::timeout;
 
 use super::answers::{Answers, ended};
+use super::bootstrap::Bootstrap;
 use super::fleet::Places;
 use super::rights::View;
 use super::sources::Connection;
@@ -131,6 +132,10 @@ impl Answers {
     }
 
     fn target_of(&self, app: &AppId, status: &AppStatus) -> Result<Arc<dyn Target>, Problem> {
+        if *app == Bootstrap::root() {
+            let message = format!("{app} declares control documents, which are on no target: there is nothing to show");
+            return Err(Problem::new(ProblemKind::Conflict, message));
+        }
         self.provider.target_of(&status.facts.target).ok_or_else(|| {
             let identity = &status.facts.target;
             let message = format!("the target {identity} of {app} is not connected: check the agent's log");

@@ -98,6 +98,16 @@ fn statuses_after(machine: &Machine, after: Option<&AppId>) -> Vec<(AppId, Optio
     portion.map(|(app, status)| (app, Some(status))).collect()
 }
 
+/// An app at one moment.
+#[derive(Clone, Debug)]
+pub struct AppNow {
+    pub status: AppStatus,
+    /// The keys that it owns.
+    pub owned: BTreeSet<Key>,
+    /// The bundle that it is held at.
+    pub bundle: Option<Arc<Bundle>>,
+}
+
 impl Handle {
     pub(super) fn new(
         messages: mpsc::Sender<Message>,
@@ -138,6 +148,17 @@ impl Handle {
     pub async fn status(&self, app: &AppId) -> Result<Option<AppStatus>, Ended> {
         let app = app.clone();
         self.ask(move |machine| machine.status(&app)).await
+    }
+
+    /// Returns the status of an app with what it owns and declares, all of one moment: between two
+    /// questions a new version may be accepted.
+    pub async fn app(&self, app: &AppId) -> Result<Option<AppNow>, Ended> {
+        let app = app.clone();
+        self.ask(move |machine| {
+            let status = machine.status(&app)?;
+            Some(AppNow { status, owned: machine.owned(&app), bundle: machine.bundle(&app) })
+        })
+        .await
     }
 
     /// Returns the state of all apps, stores and targets.

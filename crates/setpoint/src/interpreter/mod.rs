@@ -33,7 +33,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use environment::{Environment, Governed, Limits, Messenger, OpenLedger, Opening, Rendering, Sources, Targets};
 use event_loop::{EventLoop, Pulse};
-pub use handle::{Ended, Handle, PORTION, Renewed, Steps, StopError};
+pub use handle::{AppNow, Ended, Handle, PORTION, Renewed, Steps, StopError};
 
 /// Starts to hold apps. Needs a runtime of tokio with time.
 #[expect(clippy::disallowed_methods, reason = "the door: one task for the loop, every other task is counted by it")]

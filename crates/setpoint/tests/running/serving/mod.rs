@@ -131,6 +131,10 @@ async fn an_administrator_sees_every_page() {
     let page = browser.get("/apps/default/web").await.body;
     assert!(page.contains("/etc/web.conf") && page.contains("converged"), "{page}");
     assert_eq!(browser.get("/apps/default/none").await.status, 404);
+    // The app of the control documents has no target.
+    assert_eq!(browser.get("/apps/setpoint/root?tab=tree").await.status, 200);
+    assert_eq!(browser.get("/api/v1/logs?app=setpoint/root").await.status, 409);
+    assert_eq!(browser.get("/api/v1/apps/setpoint/root/tree").await.status, 409);
     let explained = browser.get("/apps/default/web?tab=diff&kind=File&name=etc-web.conf").await.body;
     assert!(explained.contains("apps/web/etc-web.conf.yaml"), "the origin of the fields: {explained}");
     assert!(browser.get("/audit?q=accepted+WEB").await.body.contains("default/web"));

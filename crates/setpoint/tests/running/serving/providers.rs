@@ -318,11 +318,14 @@ async fn the_sessions_of_a_provider_that_is_removed_do_not_count() {
 
 #[tokio::test]
 async fn no_secret_of_a_sign_in_is_logged() {
-    let Some(Installation { agent, server, lab: _lab, provider: _provider, .. }) = installation().await else { return };
+    let Some(Installation { mut agent, server, lab: _lab, provider: _provider, .. }) = installation().await else {
+        return;
+    };
     let mut person = Person::default();
     person.sign_in(server, "id-1").await;
-    let log = agent.said().join("\n");
-    assert!(log.contains("signed in by provider corporate") && log.contains("oidc:corporate/id-1"), "{log}");
+    let told = |log: &String| log.contains("signed in by provider corporate") && log.contains("oidc:corporate/id-1");
+    let logged = async |agent: &Agent| Some(agent.said().join("\n")).filter(told);
+    let log = agent.until("the sign-in is recorded", logged).await;
     let (_, parameters) = person.callback().split_once('?').expect("parameters");
     let secrets = parameters.split('&').filter_map(|pair| pair.split_once('='));
     let secrets = secrets.filter(|(name, _)| matches!(*name, "code" | "state")).map(|(_, value)| value);
