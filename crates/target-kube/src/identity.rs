@@ -23,10 +23,6 @@ pub(crate) const FAMILY: &str = "kube";
 /// that hangs.
 const PATIENCE: Span = Span::seconds(4);
 
-/// How long a failed check counts for streams that ended before it: about as long as the probe of
-/// an outage waits before its next one.
-const FAILURE_HOLDS: Span = Span::seconds(4);
-
 /// The state of the identity check.
 #[derive(Debug)]
 pub(crate) struct Identity {
@@ -42,20 +38,9 @@ struct Known {
     expected: Option<TargetIdentity>,
     /// The time of the last successful check, and the number of connections made before it.
     verified: Option<(u64, Timestamp)>,
-    /// The number of checks.
+    /// The number of checks, and the reason why the last one failed.
     asked: u64,
-    /// The reason why the last check failed, and the time: there was no response, or it was that
-    /// of another cluster.
-    failed: Option<(UnknownReason, Timestamp)>,
-}
-
-impl Known {
-    /// Returns the reason to believe nothing of a cluster with this identity, if it is not the
-    /// expected one.
-    fn mismatch(&self, found: &TargetIdentity) -> Option<UnknownReason> {
-        let expected = self.expected.as_ref().filter(|expected| *expected != found)?;
-        Some(UnknownReason::OtherIdentity { expected: expected.to_string(), found: found.to_string() })
-    }
+    failed: Option<UnknownReason>,
 }
 
 impl Identity {
@@ -71,9 +56,8 @@ impl Identity {
     pub(crate) async fn ask(&self, api: &Api) -> Result<TargetIdentity, Failure> {
         let answer = self.ask_once(api).await;
         let mut known = self.known();
-        let failed = answer.as_ref().map_or_else(|failure| Some(failure.blindness()), |found| known.mismatch(found));
         known.asked += 1;
-        known.failed = failed.map(|reason| (reason, api.sender.now()));
+        known.failed = answer.as_ref().err().map(Failure::blindness);
         drop(known);
         answer
     }
@@ -90,10 +74,11 @@ impl Identity {
         let uid = object::uid(&answer).ok_or_else(|| malformed("its kube-system namespace has no UID".to_owned()))?;
         let found = TargetIdentity::new(&format!("{FAMILY}-{uid}")).map_err(|error| malformed(error.to_string()))?;
         let mut known = self.known();
-        let is_expected = known.expected.get_or_insert_with(|| found.clone()) == &found;
-        // A connection that was made meanwhile may not be the one that responded: it is checked the
-        // next time.
-        known.verified = is_expected.then(|| (before, sender.now()));
+        if known.expected.get_or_insert_with(|| found.clone()) == &found {
+            // A connection that was made meanwhile may not be the one that responded: it is checked
+            // the next time.
+            known.verified = Some((before, sender.now()));
+        }
         Ok(found)
     }
 
@@ -116,23 +101,17 @@ impl Identity {
             return Err(failed);
         }
         let found = self.ask(api).await.map_err(|failure| failure.blindness())?;
-        self.known().mismatch(&found).map_or(Ok(found), Err)
-    }
-
-    /// Returns the reason why a stream that ended at this time is not opened again, if a check after
-    /// that has just failed: not each of hundreds of streams has to ask. A successful check counts
-    /// for all callers of [`Self::verify`], but not beyond the next connection.
-    pub(crate) fn refuted(&self, api: &Api, ended: Timestamp) -> Option<UnknownReason> {
-        if self.still_verified(api).is_some() {
-            return None;
+        match self.known().expected.clone() {
+            Some(expected) if expected != found => {
+                Err(UnknownReason::OtherIdentity { expected: expected.to_string(), found: found.to_string() })
+            }
+            _ => Ok(found),
         }
-        let (reason, at) = self.known().failed.clone()?;
-        (at > ended && api.sender.now().since(at) < FAILURE_HOLDS).then_some(reason)
     }
 
     fn failed_since(&self, asked: u64) -> Option<UnknownReason> {
         let known = self.known();
-        known.failed.as_ref().filter(|_| known.asked > asked).map(|(reason, _)| reason.clone())
+        known.failed.clone().filter(|_| known.asked > asked)
     }
 
     /// Returns the expected identity, once a cluster has responded.

@@ -10,7 +10,6 @@
 //! - `streams`, `single`: keeps streams open.
 //! - `unlabelled`: chooses the streams for objects without our label.
 //! - `polling`: lists the kinds that there is no stream left for.
-//! - `pace`: the waits between the connections of a stream.
 //! - `outage`: detects, once for all streams, when the server responds again.
 //! - `restored`: detects that the server's state went back.
 //! - `unwatched`: the objects that no open stream reports.
@@ -21,7 +20,6 @@ mod beginning;
 mod events;
 mod lines;
 mod outage;
-mod pace;
 pub(crate) mod pages;
 mod polling;
 mod restored;

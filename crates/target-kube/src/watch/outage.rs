@@ -14,9 +14,6 @@ use crate::turns::Signal;
 /// The first pause of the probe, and the longest one.
 const FIRST_PAUSE: Span = Span::seconds(1);
 const LONGEST_PAUSE: Span = Span::seconds(4);
-/// The pause after a response. While only some requests fail, there is always a stream that suspects
-/// an outage, and the end of each outage makes all streams try again.
-const PAUSE_AFTER_RESPONSE: Span = Span::seconds(4);
 /// The longest pause if the server responds but refuses the probe. That is not an outage, and a
 /// person has to resolve it.
 const LONGEST_REFUSED: Span = Span::minutes(1);
@@ -90,7 +87,6 @@ impl Cluster {
                 self.watches.outage.end();
                 self.watches.answers_again();
             }
-            self.api.sender.wire.wait(PAUSE_AFTER_RESPONSE).await;
         }
     }
 }

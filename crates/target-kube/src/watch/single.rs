@@ -9,8 +9,7 @@ use setpoint_kube::object;
 
 use super::events::Kind;
 use super::lines::Lines;
-use super::pace::Pace;
-use super::streams::{INITIAL_END, SILENCE, event_in, is_no_beginning};
+use super::streams::{FIRST_WAIT, INITIAL_END, LONGEST_WAIT, SILENCE, event_in, is_no_beginning};
 use crate::cluster::Cluster;
 use crate::requests::{Beginning, Failure, Form, Selection};
 use crate::turns::Signal;
@@ -25,19 +24,15 @@ impl Cluster {
             // An object that is about to be created needs no stream of its own, and mostly that is
             // why it was read.
             self.api.sender.wire.wait(GRACE).await;
-            let mut pace = Pace::new(format!("{}/{key}", self.installation));
+            let mut tries = 0;
             loop {
                 let outages = self.watches.outage.ended();
-                let wait = match self.follow_single_once(&key, &mut pace).await {
-                    Ok(()) => {
-                        pace.forget_failures();
-                        pace.end(self.now())
-                    }
-                    Err(_) => pace.fail(self.now()),
-                };
-                if self.pause(wait, pace.failures() > 1, outages).await {
-                    pace.forget_failures();
+                let ended = self.follow_single_once(&key).await;
+                if ended.is_ok() {
+                    tries = 0;
                 }
+                let wait = FIRST_WAIT.doubled(tries, LONGEST_WAIT);
+                tries = if self.pause(wait, tries > 0 && ended.is_err(), outages).await { 0 } else { tries + 1 };
             }
         };
         match select(std::pin::pin!(following), std::pin::pin!(over.heard())).await {
@@ -46,7 +41,7 @@ impl Cluster {
         }
     }
 
-    async fn follow_single_once(&self, key: &Key, pace: &mut Pace) -> Result<(), Failure> {
+    async fn follow_single_once(&self, key: &Key) -> Result<(), Failure> {
         let collection = self.collection(key, None).await;
         let collection = collection.map_err(|error| Failure::NotSent { detail: error.to_string() })?;
         let selection = Selection { selector: "fieldSelector", expression: format!("metadata.name={}", key.name()) };
@@ -58,7 +53,6 @@ impl Cluster {
             }
             body => body?,
         };
-        pace.open(self.now());
         let mut there = false;
         let mut lines = Lines::new(body);
         while let Some(line) = lines.next(&*self.api.sender.wire, SILENCE).await? {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
+use setpoint_core::digest::Digest;
 use setpoint_core::key::Key;
 use setpoint_core::mutant::Mutant;
-use setpoint_core::time::{Span, Timestamp};
+use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_kube::key::group_and_kind;
 use setpoint_kube::object;
@@ -17,7 +18,6 @@ use setpoint_kube::status::Status;
 
 use super::events::{Kind, WatchedObject, key_of};
 use super::lines::Lines;
-use super::pace::Pace;
 use super::restored::{RESTORED, is_before};
 use super::{Fresh, Progress, StreamId, Watches, Whose};
 use crate::cluster::{Cluster, Unplaced};
@@ -29,9 +29,8 @@ use crate::wire::within;
 /// The longest silence of a stream. Bookmarks come every minute, so after a longer silence the
 /// connection is dead.
 pub(super) const SILENCE: Span = Span::minutes(3);
-/// The longest time without a line after which a stream resumes at its last version. Bookmarks come
-/// every minute, so only an interruption lasts longer.
-const LONGEST_ABSENCE: Span = Span::seconds(90);
+pub(super) const FIRST_WAIT: Span = Span::millis(500);
+pub(super) const LONGEST_WAIT: Span = Span::minutes(1);
 /// The pause for a kind that is not served, or that we may not watch: this may change later.
 const UNSERVED_WAIT: Span = Span::seconds(30);
 /// The interval at which changed records are stored.
@@ -77,13 +76,9 @@ pub(super) fn is_no_beginning(failure: &Failure) -> bool {
 struct Course {
     /// The version at which to resume.
     after: Option<String>,
-    /// The time at which the server last sent something.
-    heard: Timestamp,
     /// The server supports the initial state as events.
     streams_lists: bool,
-    pace: Pace,
-    /// The time at which the last connection, or the last try, ended.
-    ended: Timestamp,
+    tries: u32,
 }
 
 /// The state of a stream while it reports the initial state.
@@ -103,25 +98,11 @@ impl Course {
         version.zip(self.after.as_deref()).is_some_and(|(version, after)| is_before(version, after))
     }
 
-    /// Notes that the server has opened the stream.
-    fn open(&mut self, now: Timestamp) {
-        self.heard = now;
-        self.pace.open(now);
-    }
-
-    /// Lets a stream that was interrupted for long begin again. A server that was restored from a
-    /// backup meanwhile may have reached the version of the stream again, by other changes.
-    fn begin_again_after_absence(&mut self, now: Timestamp) {
-        if now.since(self.heard) > LONGEST_ABSENCE {
-            self.after = None;
-        }
-    }
-
     /// Notes that everything up to this version was reported.
     fn go_on_after(&mut self, version: Option<String>) {
         if version.is_some() {
             self.after = version;
-            self.pace.forget_failures();
+            self.tries = 0;
         }
     }
 }
@@ -151,9 +132,7 @@ impl Cluster {
 
     /// Follows the objects of a kind.
     pub(super) async fn follow(&self, id: StreamId, relists: &Places) {
-        let name = format!("{}/{}/{}/{:?}", self.installation, id.class, id.namespace, id.whose);
-        let now = self.now();
-        let mut course = Course { after: None, heard: now, streams_lists: true, pace: Pace::new(name), ended: now };
+        let mut course = Course { after: None, streams_lists: true, tries: 0 };
         loop {
             let outages = self.watches.outage.ended();
             let ended = self.follow_once(&id, &mut course, relists).await;
@@ -162,39 +141,38 @@ impl Cluster {
             }
             let may_be_outage = may_be_outage(&ended);
             let (trouble, wait) = match ended {
-                Ok(Ended::Over) => (None, course.pace.end(self.now())),
+                Ok(Ended::Over) => (None, FIRST_WAIT),
                 Ok(Ended::Expired) => {
                     course.after = None;
                     (
                         Some("the server no longer has the version at which the stream ended".to_owned()),
-                        course.pace.fail(self.now()),
+                        self.pace(&id, &mut course),
                     )
                 }
                 Ok(Ended::Restored) => {
                     course.after = None;
                     self.records.forget_versions(&id.class, &id.namespace);
-                    (Some(RESTORED.to_owned()), course.pace.end(self.now()))
+                    (Some(RESTORED.to_owned()), Span::ZERO)
                 }
                 Ok(Ended::Failed(failure)) if course.streams_lists && is_no_beginning(&failure) => {
                     course.streams_lists = false;
-                    (None, course.pace.end(self.now()))
+                    (None, Span::ZERO)
                 }
                 Ok(Ended::Failed(failure))
                     if failure.code() == Some(403) && id.namespace.is_empty() && self.watches.restrict(&id) =>
                 {
                     return;
                 }
-                Ok(Ended::Failed(failure)) => (Some(failure.to_string()), course.pace.fail(self.now())),
+                Ok(Ended::Failed(failure)) => (Some(failure.to_string()), self.pace(&id, &mut course)),
                 Err(unplaced @ Unplaced::Unserved(Unserved::Unknown(_) | Unserved::Silent { .. })) => {
-                    (Some(unplaced.to_string()), course.pace.fail(self.now()))
+                    (Some(unplaced.to_string()), self.pace(&id, &mut course))
                 }
                 Err(unplaced) => (Some(unplaced.to_string()), UNSERVED_WAIT),
             };
-            course.ended = self.now();
-            self.watches.interrupted(&id, trouble, course.pace.failures(), course.ended);
-            let suspected = may_be_outage && course.pace.failures() > 1;
+            self.watches.interrupted(&id, trouble, course.tries, self.now());
+            let suspected = may_be_outage && course.tries > 1;
             if self.pause(wait, suspected, outages).await {
-                course.pace.forget_failures();
+                course.tries = 0;
             }
         }
     }
@@ -209,14 +187,20 @@ impl Cluster {
         within(&*self.api.sender.wire, wait, outage.over(outages)).await.is_some()
     }
 
+    /// Returns the wait before the next try: longer after each failure, and not the same for every
+    /// stream.
+    fn pace(&self, id: &StreamId, course: &mut Course) -> Span {
+        let wait = FIRST_WAIT.doubled(course.tries, LONGEST_WAIT);
+        course.tries += 1;
+        let seed = format!("{}/{}/{}/{}", self.installation, id.class, id.namespace, course.tries);
+        let spread = Digest::of(seed.as_bytes()).to_string();
+        let share = u64::from_str_radix(&spread[..4], 16).unwrap_or_default();
+        Span::millis(wait.as_millis() / 2 + wait.as_millis() / 2 * share / 0xffff)
+    }
+
     async fn follow_once(&self, id: &StreamId, course: &mut Course, relists: &Places) -> Result<Ended, Unplaced> {
-        // A stream of another cluster would report objects that merely have the same names. If
-        // another caller has just found that out, no further request is needed.
-        let visited = match self.identity.refuted(&self.api, course.ended) {
-            Some(reason) => Err(reason),
-            None => self.visit().await,
-        };
-        visited.map_err(|reason| Unplaced::Unserved(Unserved::Unknown(reason)))?;
+        // A stream of another cluster would report objects that merely have the same names.
+        self.visit().await.map_err(|reason| Unplaced::Unserved(Unserved::Unknown(reason)))?;
         let collection = self.collection_of(id).await?;
         let followed = self.follow_from(id, &collection, course, relists).await;
         Ok(followed.unwrap_or_else(Ended::from))
@@ -230,13 +214,12 @@ impl Cluster {
         relists: &Places,
     ) -> Result<Ended, Failure> {
         let form = id.form();
+        let resumes = course.after.is_some();
         if let Some(after) = &course.after
             && self.has_gone_back(collection, after).await?
         {
             return Ok(Ended::Restored);
         }
-        course.begin_again_after_absence(self.now());
-        let resumes = course.after.is_some();
         let relisting = if resumes { None } else { Some(relists.take().await) };
         let beginning = match &course.after {
             Some(version) => Beginning::After(version.clone()),
@@ -246,7 +229,6 @@ impl Cluster {
         let missing = (beginning == Beginning::Everything).then(|| self.known_of(id));
         let newest = self.newest_of(id);
         let body = self.api.watch(collection, self.selection(id).as_ref(), form, &beginning).await?;
-        course.open(self.now());
         if resumes {
             self.watches.reopened(id);
         } else if beginning != Beginning::Everything {
@@ -267,7 +249,6 @@ impl Cluster {
     ) -> Result<Ended, Failure> {
         while let Some(line) = lines.next(&*self.api.sender.wire, SILENCE).await? {
             let (kind, object) = event_in(&line)?;
-            course.heard = self.now();
             let version = object::resource_version(&object).map(str::to_owned);
             match kind {
                 Kind::Error => return Ok(ended_by(&object)),

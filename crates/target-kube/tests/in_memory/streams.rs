@@ -6,7 +6,6 @@ use serde_json::{Value as Json, json};
 use setpoint_core::live::{Live, Presence};
 use setpoint_core::observed::Observed;
 use setpoint_core::resource::Resource;
-use setpoint_core::time::Span;
 use setpoint_core::value::Value;
 use setpoint_target::ProcessCache;
 use setpoint_target::{Asker, Target as _, Wanted};
@@ -169,84 +168,4 @@ async fn nothing_that_is_remembered_is_believed_while_another_cluster_answers() 
     scene.change(|_| ());
     scene.settled().await;
     assert!(!scene.observe(&declared).await.is_known(), "a stream of another cluster was trusted");
-}
-
-#[tokio::test]
-async fn a_stream_that_was_interrupted_for_long_does_not_resume_in_another_history() {
-    let (scene, declared) = at_rest().await;
-    let (backup, reached) = scene.change(|cluster| {
-        let backup = cluster.server.back_up();
-        for n in 0..5 {
-            let labels = json!({"x": n.to_string()});
-            cluster.merge(&path(&declared), "stranger", &json!({"metadata": {"labels": labels}}));
-        }
-        (backup, cluster.server.revision())
-    });
-    scene.settled().await;
-    scene.live(&declared).await;
-    scene.settled().await;
-    scene.change(|cluster| {
-        Scene::cut(cluster);
-        cluster.server.restore(&backup);
-        cluster.merge(&path(&declared), "stranger", &edit());
-        // The server reaches the version of the stream again, with other changes than before.
-        let other = scene.config_map("other", "1");
-        for n in 0.. {
-            if cluster.server.revision() > reached {
-                break;
-            }
-            let body = json!({"metadata": {"name": "other"}, "data": {"content": n.to_string()}});
-            cluster.apply(&path(&other), "stranger", &body);
-        }
-    });
-    scene.pass(Span::minutes(2));
-    scene.settled().await;
-    scene.change(|_| ());
-    scene.settled().await;
-    assert_eq!(scene.content(&declared).await.as_deref(), Some("edited"));
-}
-
-#[tokio::test]
-async fn a_stream_that_ends_at_once_is_opened_less_and_less_often() {
-    let (scene, declared) = at_rest().await;
-    scene.change(Scene::cut);
-    scene.before(|request, _| request.streams.then(|| Ok((200, Vec::new()))));
-    scene.settled().await;
-    let opened = scene.cluster().sent.iter().filter(|request| request.streams).count();
-    // Waits of half a second, one and two end at once here; four seconds never end.
-    assert!((2..=5).contains(&opened), "{opened} streams were opened");
-    scene.change(|cluster| cluster.merge(&path(&declared), "stranger", &edit()));
-    assert_eq!(scene.content(&declared).await.as_deref(), Some("edited"), "the wait was believed");
-}
-
-#[tokio::test]
-async fn streams_share_the_answer_of_another_cluster() {
-    let scene = Scene::streaming(|_| {}).await;
-    let spec = json!({"spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}});
-    let of_all_kinds = [
-        scene.config_map("a", "1"),
-        scene.resource("v1", "Secret", "default", "a", json!({"data": {}})),
-        scene.resource("apps/v1", "Deployment", "default", "a", spec),
-        scene.widget("a"),
-    ];
-    for declared in &of_all_kinds {
-        scene.observe(declared).await;
-    }
-    scene.settled().await;
-    // Time passes with each request.
-    scene.before(|_, cluster| {
-        cluster.now = cluster.now + Span::millis(1);
-        None
-    });
-    scene.cluster().sent.clear();
-    scene.change(|cluster| {
-        Scene::lead_elsewhere(cluster);
-        Scene::cut(cluster);
-    });
-    scene.settled().await;
-    let cluster = scene.cluster();
-    let identified = cluster.sent.iter().filter(|request| request.path.ends_with("/kube-system")).count();
-    let tries = scene.target.watching().streams * 3;
-    assert!(identified > 0 && identified * 2 < tries, "{identified} requests for {tries} tries: {:?}", cluster.sent);
-    assert!(cluster.sent.iter().all(|request| !request.streams), "{:?}", cluster.sent);
 }
