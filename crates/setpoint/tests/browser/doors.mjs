@@ -31,7 +31,7 @@ export async function setUp(suite, page, link) {
 
 async function stranger(suite) {
   const context = await suite.browser.newContext();
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   return { context, watch: new Watch(context, suite.origin), page: await context.newPage() };
 }
 

@@ -70,7 +70,7 @@ async function withoutScripts(suite) {
   const { origin } = suite;
   const storageState = await suite.context.storageState();
   const context = await suite.browser.newContext({ javaScriptEnabled: false, storageState });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   await check("without scripts", "pages have their content", async () => {
     for (const [path, text] of [["/apps", "ledger"], ["/changes", "the load test needs a quiet night"], ["/drift", "web.conf"], ["/stores", "bootstrap"], ["/targets", "machine"]]) {

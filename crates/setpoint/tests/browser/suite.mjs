@@ -18,7 +18,7 @@ async function main() {
   const axe = fs.readFileSync(load.resolve("axe-core/axe.min.js"), "utf8");
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
   const context = await browser.newContext({ reducedMotion: "reduce" });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   const watch = new Watch(context, ORIGIN);
   const suite = { browser, context, watch, axe, origin: ORIGIN, managed: MANAGED, pictures: PICTURES, links: new Map() };
   const page = await context.newPage();

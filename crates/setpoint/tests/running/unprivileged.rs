@@ -24,8 +24,8 @@ fn all_of_it_holds_for_an_agent_without_rights() {
     copy_program(Path::new(env!("CARGO_BIN_EXE_setpoint")), &folder.path().join("setpoint"));
     let mut suite = std::process::Command::new(&suite);
     // The permissions on a cluster do not depend on the user here, and other users may not have
-    // access to the tools of those tests. The same applies to identity providers and browsers.
-    let apart = ["envtest::", "serving::providers::", "browsing::"];
+    // access to the tools of those tests. The same applies to identity providers, Schemathesis and browsers.
+    let apart = ["envtest::", "serving::providers::", "serving::contract::", "browsing::"];
     suite.args(["running::", "--test-threads", "2"]).args(apart.iter().flat_map(|name| ["--skip", name]));
     suite.env("TMPDIR", folder.path()).env("SETPOINT_KILLS", "10");
     let output = suite.uid(NOBODY).gid(NOBODY).output().expect("it starts");

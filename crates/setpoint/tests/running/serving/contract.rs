@@ -38,7 +38,7 @@ async fn responses_are_as_the_document_promises_whatever_is_requested() {
     // The feed has no end.
     schemathesis.args(["--exclude-operation-id", "readEvents"]);
     schemathesis.args(["--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--max-time", "20"]);
-    schemathesis.args(["--seed", "1", "--generation-database", "none", "--request-timeout", "20"]);
+    schemathesis.args(["--seed", "1", "--generation-database", "none", "--request-timeout", "60"]);
     let output = tokio::task::block_in_place(|| schemathesis.output()).expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
